@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/num.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/util.h"
+
+/* Reads digits at *p and moves it past them. */
+static int digits(const char **p, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (!isdigit((unsigned char)**p))
+		return -EINVAL;
+	for (; isdigit((unsigned char)**p); (*p)++) {
+		uint64_t d = (uint64_t)(**p - '0');
+
+		if (v > (UINT64_MAX - d) / 10)
+			return -ERANGE;
+		v = v * 10 + d;
+	}
+	*ret = v;
+	return 0;
+}
+
+int num_parse(const char *text, uint64_t max, uint64_t *ret)
+{
+	uint64_t v;
+	int r = digits(&text, &v);
+
+	if (r < 0)
+		return r;
+	if (*text)
+		return -EINVAL;
+	if (v > max)
+		return -ERANGE;
+	*ret = v;
+	return 0;
+}
+
+/*
+ * A decimal with up to three places: "1", "0.5", ".5" and "2." are numbers.
+ * The result is in thousandths.
+ */
+static int thousandths(const char **p, uint64_t *ret)
+{
+	uint64_t whole = 0;
+	uint64_t part = 0;
+	bool any = isdigit((unsigned char)**p);
+
+	if (any && digits(p, &whole) < 0)
+		return -ERANGE;
+	if (**p == '.') {
+		uint64_t unit = 100;
+
+		for ((*p)++; isdigit((unsigned char)**p); (*p)++) {
+			part += unit * (uint64_t)(**p - '0');
+			unit /= 10;
+			any = true;
+		}
+	}
+	if (!any)
+		return -EINVAL;
+	if (whole > UINT64_MAX / 1000 - 1)
+		return -ERANGE;
+	*ret = whole * 1000 + part;
+	return 0;
+}
+
+int num_parse_milli(const char *text, uint64_t *ret)
+{
+	uint64_t v;
+	int r = thousandths(&text, &v);
+
+	if (r < 0)
+		return r;
+	if (*text)
+		return -EINVAL;
+	*ret = v;
+	return 0;
+}
+
+int num_parse_size(const char *text, uint64_t *ret)
+{
+	static const char units[] = "kmgt";
+	uint64_t v;
+	unsigned int shift = 0;
+	const char *unit;
+	int r = thousandths(&text, &v);
+
+	if (r < 0)
+		return r;
+	unit = *text ? strchr(units, tolower((unsigned char)*text)) : NULL;
+	if (unit) {
+		shift = 10 * (unsigned int)(unit - units + 1);
+		text++;
+	}
+	if (*text && tolower((unsigned char)*text) == 'b')
+		text++;
+	if (*text)
+		return -EINVAL;
+	if (v % 1000 && !shift)
+		return -EINVAL;
+	if (v > (UINT64_MAX >> shift) / 2)
+		return -ERANGE;
+	*ret = (v << shift) / 1000;
+	return 0;
+}
+
+int num_parse_duration(const char *text, uint64_t *ret)
+{
+	static const struct {
+		const char *name;
+		uint64_t us;
+	} units[] = {
+		{ "", 1000000 },   { "us", 1 },	      { "ms", 1000 },
+		{ "s", 1000000 },  { "m", 60000000 }, { "min", 60000000 },
+		{ "h", 3600000000 },
+	};
+	uint64_t v;
+	int r = thousandths(&text, &v);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcmp(text, units[i].name) != 0)
+			continue;
+		if (v > UINT64_MAX / 2 / units[i].us)
+			return -ERANGE;
+		*ret = v * units[i].us / 1000;
+		return 0;
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/binds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+
+/* Never shown to a box, nor anything below them. */
+static const char *const never[] = { "/proc", "/sys", "/dev" };
+
+/* Never mounted over in a box. */
+static const char *const taken[] = { "/proc", "/sys", "/dev", "/usr" };
+
+static bool is_below(const char *path, const char *top)
+{
+	size_t len = strlen(top);
+
+	return strncmp(path, top, len) == 0 &&
+	       (path[len] == '/' || path[len] == '\0');
+}
+
+static int check_source(const char *path, const struct stat *st,
+			struct err *err)
+{
+	if (strcmp(path, "/") == 0)
+		return err_set(err, EPERM, "the host's root is never mounted");
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+		if (is_below(path, never[i]))
+			return err_set(err, EPERM,
+				       "%s is never mounted into a box",
+				       never[i]);
+	if (S_ISSOCK(st->st_mode))
+		return err_set(err, EPERM,
+			       "a unix socket is never mounted into a box");
+	if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
+		return err_set(err, EPERM,
+			       "it is neither a directory nor a file");
+	return 0;
+}
+
+static int check_target(const char *path, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+		if (is_below(path, taken[i]))
+			return err_set(err, EPERM,
+				       "nothing can be mounted at '%s'", path);
+	return 0;
+}
+
+/* The path without links, of the very file that `fd` is. */
+static int real_path(int fd, char *ret, size_t size)
+{
+	char link[64];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, ret, size - 1);
+	if (n <= 0 || ret[0] != '/')
+		return -ENOENT;
+	ret[n] = '\0';
+	return 0;
+}
+
+static int add_bind(struct pack *p, const struct spec_bind *b, struct err *err)
+{
+	_cleanup_fd_ int fd = open(b->source, O_PATH | O_CLOEXEC);
+	char path[4096];
+	struct stat st;
+	struct wire_mount *m;
+	int flags = WIRE_MNT_IDMAP;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, errno, "volume: open '%s'", b->source);
+	if (real_path(fd, path, sizeof(path)) < 0)
+		return err_set(err, ENOENT, "volume: '%s' has no path",
+			       b->source);
+	if (check_source(path, &st, err) < 0)
+		return err_wrap(err, "volume '%s'", b->source);
+	if (check_target(b->target, err) < 0)
+		return err_wrap(err, "volume");
+	if (b->mode == BIND_RO)
+		flags |= WIRE_MNT_RO;
+	else
+		p->spec.flags |= WIRE_CALLER_UID;
+	if (!S_ISDIR(st.st_mode))
+		flags |= WIRE_MNT_FILE;
+	m = pack_mount(p, WIRE_BIND, flags, path, b->target);
+	m->source_dev = st.st_dev;
+	m->source_ino = st.st_ino;
+	return 0;
+}
+
+/* What is mounted, in the order of its target's length: parents first. */
+struct item {
+	const char *target;
+	const struct spec_bind *bind;
+	const struct spec_tmpfs *tmpfs;
+};
+
+static int by_length(const void *a, const void *b)
+{
+	size_t x = strlen(((const struct item *)a)->target);
+	size_t y = strlen(((const struct item *)b)->target);
+
+	return (x > y) - (x < y);
+}
+
+int binds_pack(struct pack *p, const struct cordon_spec *s, struct err *err)
+{
+	struct item items[2 * SPEC_MAX_ITEMS];
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_binds; i++)
+		items[n++] = (struct item){ .target = s->binds[i].target,
+					    .bind = &s->binds[i] };
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		items[n++] = (struct item){ .target = s->tmpfs[i].target,
+					    .tmpfs = &s->tmpfs[i] };
+	qsort(items, n, sizeof(items[0]), by_length);
+	for (size_t i = 0; i < n; i++) {
+		const struct spec_tmpfs *t = items[i].tmpfs;
+		struct wire_mount *m;
+
+		if (items[i].bind) {
+			if (add_bind(p, items[i].bind, err) < 0)
+				return -err->code;
+			continue;
+		}
+		if (strcmp(t->target, "/dev/shm") != 0 &&
+		    check_target(t->target, err) < 0)
+			return err_wrap(err, "tmpfs");
+		m = pack_mount(p, WIRE_TMPFS, 0, NULL, t->target);
+		m->size = t->size;
+		m->inodes = MAX(t->size >> 20, 4) * 512;
+		if (strcmp(t->target, "/workspace") == 0)
+			m->flags |= WIRE_MNT_WORK;
+	}
+	return 0;
+}

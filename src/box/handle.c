@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/handle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "box/spec.h"
+
+#define KEEPER "cordon-keeper"
+
+/*
+ * The keeper's program: where CORDON_LIBEXEC says, else beside the running
+ * program (so that a build tree works as it is), else where it was installed.
+ */
+static int find_keeper(char *ret, size_t size, struct err *err)
+{
+	const char *dir = getenv("CORDON_LIBEXEC");
+	ssize_t n;
+	char *slash;
+
+	if (dir) {
+		(void)snprintf(ret, size, "%s/" KEEPER, dir);
+		if (access(ret, X_OK) == 0)
+			return 0;
+		return err_errno(err, errno, "find '%s' (CORDON_LIBEXEC)", ret);
+	}
+	n = readlink("/proc/self/exe", ret, size - sizeof("/" KEEPER));
+	if (n > 0) {
+		ret[n] = '\0';
+		slash = strrchr(ret, '/');
+		(void)strcpy(slash + 1, KEEPER);
+		if (access(ret, X_OK) == 0)
+			return 0;
+	}
+	(void)snprintf(ret, size, "%s/" KEEPER, CORDON_LIBEXECDIR);
+	if (access(ret, X_OK) == 0)
+		return 0;
+	return err_errno(err, errno,
+			 "find '%s'; install Cordon, or set CORDON_LIBEXEC to "
+			 "the directory that has " KEEPER,
+			 ret);
+}
+
+/* Only what the keeper reads; nothing of the caller's reaches a box. */
+static int keeper_env(char **ret, size_t max)
+{
+	static const char *const names[] = { "CORDON_RUNTIME_DIR=",
+					     "XDG_RUNTIME_DIR=",
+					     "CORDON_TEST_" };
+	extern char **environ;
+	size_t n = 0;
+
+	for (char **e = environ; *e && n < max - 1; e++)
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+			if (strncmp(*e, names[i], strlen(names[i])) == 0)
+				ret[n++] = *e;
+	ret[n] = NULL;
+	return 0;
+}
+
+static int spawn(const char *path, int sock, bool reused, pid_t *ret)
+{
+	const char *const argv[] = { KEEPER, reused ? "reused" : "once", NULL };
+	char *env[16];
+	posix_spawn_file_actions_t act;
+	posix_spawnattr_t attr;
+	sigset_t none;
+	int r;
+
+	(void)keeper_env(env, ARRAY_SIZE(env));
+	(void)sigemptyset(&none);
+	if (posix_spawn_file_actions_init(&act) != 0)
+		return -ENOMEM;
+	if (posix_spawnattr_init(&attr) != 0) {
+		(void)posix_spawn_file_actions_destroy(&act);
+		return -ENOMEM;
+	}
+	(void)posix_spawnattr_setsigmask(&attr, &none);
+	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	r = posix_spawn_file_actions_addopen(&act, 0, "/dev/null", O_RDWR, 0);
+	if (!r)
+		r = posix_spawn_file_actions_adddup2(&act, 0, 1);
+	if (!r)
+		r = posix_spawn_file_actions_adddup2(&act, 0, 2);
+	if (!r)
+		r = posix_spawn_file_actions_adddup2(&act, sock, 3);
+	if (!r)
+		r = posix_spawn_file_actions_addclosefrom_np(&act, 4);
+	if (!r)
+		r = posix_spawn(ret, path, &act, &attr, (char **)argv, env);
+	(void)posix_spawnattr_destroy(&attr);
+	(void)posix_spawn_file_actions_destroy(&act);
+	return -r;
+}
+
+struct cordon *handle_open(bool reused, struct err *err)
+{
+	char path[PATH_MAX];
+	struct cordon *c;
+	_cleanup_fd_ int theirs = NO_FD;
+	int pair[2];
+	int r;
+
+	if (find_keeper(path, sizeof(path), err) < 0)
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		(void)err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		(void)err_errno(err, errno, "make a socket");
+		free(c);
+		return NULL;
+	}
+	c->sock = pair[0];
+	/* Above 3, so that the copy made there is not closed on exec. */
+	theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, 10);
+	(void)close(pair[1]);
+	r = theirs < 0 ? -errno : spawn(path, theirs, reused, &c->keeper);
+	if (r < 0) {
+		(void)err_errno(err, -r, "start '%s'", path);
+		(void)close(c->sock);
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+struct cordon *cordon_open(struct cordon_error *out)
+{
+	struct err err = { 0 };
+	struct cordon *c = handle_open(true, &err);
+
+	if (!c)
+		(void)error_out(out, &err);
+	return c;
+}
+
+void cordon_close(struct cordon *c)
+{
+	if (!c)
+		return;
+	/* The keeper sees the end of the socket and ends everything. */
+	(void)close(c->sock);
+	while (waitpid(c->keeper, NULL, 0) < 0 && errno == EINTR)
+		;
+	free(c);
+}
+
+static struct cordon_job *find(struct cordon *c, uint32_t number)
+{
+	struct cordon_job *j = c->jobs;
+
+	while (j && !job_is(j, number))
+		j = job_next(j);
+	return j;
+}
+
+static void lose(struct cordon *c)
+{
+	struct cordon_job *next;
+
+	c->is_lost = true;
+	for (struct cordon_job *j = c->jobs; j; j = next) {
+		next = job_next(j);
+		job_take(j, NULL, NULL, 0);
+	}
+}
+
+void handle_pump(struct cordon *c)
+{
+	while (!c->is_lost) {
+		struct wire_msg msg;
+		int fds[IO_MAX_FDS];
+		int n_fds = 0;
+		ssize_t n = io_recv(c->sock, &msg, sizeof(msg), MSG_DONTWAIT,
+				    fds, &n_fds);
+		struct cordon_job *j;
+
+		if (n == -EAGAIN)
+			return;
+		if (n != sizeof(msg)) {
+			lose(c);
+			return;
+		}
+		j = find(c, msg.job);
+		if (j)
+			job_take(j, &msg, fds, n_fds);
+		for (int i = 0; i < n_fds; i++)
+			fd_close(&fds[i]);
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A handle: the client's end of one keeper, and the jobs that wait on it.
+ *
+ * Messages for all jobs come over one socket; whichever job is stepped reads
+ * them and hands each to the job it is for, waking that one by its eventfd.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cordon/cordon.h>
+
+#include "base/err.h"
+#include "box/wire.h"
+
+struct cordon {
+	int sock;
+	pid_t keeper;
+	uint32_t next_job;
+	bool is_lost; /* the keeper is gone */
+	struct cordon_job *jobs;
+};
+
+/* As cordon_open(); `reused` false says that there will be one run. */
+struct cordon *handle_open(bool reused, struct err *err);
+
+/* Reads what the keeper has said and hands it out; never blocks. */
+void handle_pump(struct cordon *c);
+
+/* job.c: a message for this job; fds are taken over. NULL msg: lost. */
+void job_take(struct cordon_job *j, const struct wire_msg *msg, int *fds,
+	      int n_fds);
+bool job_is(const struct cordon_job *j, uint32_t number);
+struct cordon_job *job_next(const struct cordon_job *j);

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One run, from the client's side.
+ *
+ * The streams are pipes whose read ends stay here; the keeper never sees a
+ * byte of them. When the keeper says that a block or the run is over, every
+ * process that could write is dead, so reading what is left cannot block and
+ * loses nothing.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "box/capture.h"
+#include "box/handle.h"
+#include "box/message.h"
+#include "box/prepare.h"
+#include "box/result.h"
+#include "box/spec.h"
+#include "box/wire.h"
+
+#define CHUNK 65536
+
+enum { TO_SOCK, TO_EVENT, TO_OUT, TO_ERR, TO_IN };
+
+struct cordon_job {
+	struct cordon *handle;
+	struct cordon_job *next;
+	uint32_t number;
+	const struct cordon_spec *spec;
+	struct prepared prep;
+	struct cordon_events events;
+	void *arg;
+	int epoll;
+	int event; /* woken for what another job read */
+	int out;
+	int err;
+	int in;	      /* write end of standard input */
+	size_t in_at; /* how much of the given input is written */
+	struct capture out_cap;
+	struct capture err_cap;
+	struct capture both_cap;
+	struct cordon_result *result;
+	bool has_ended;
+	bool has_flooded;
+	atomic_flag cancel_asked;
+	_Atomic(char *) cancel_reason;
+};
+
+bool job_is(const struct cordon_job *j, uint32_t number)
+{
+	return j->number == number;
+}
+
+struct cordon_job *job_next(const struct cordon_job *j)
+{
+	return j->next;
+}
+
+int cordon_job_fd(const struct cordon_job *j)
+{
+	return j->epoll;
+}
+
+/* output */
+
+static void got(struct cordon_job *j, int stream, const char *data, size_t len)
+{
+	struct capture *cap = stream == 1 ? &j->out_cap : &j->err_cap;
+	const struct wire_head flood = { WIRE_FLOOD, j->number };
+
+	capture_add(cap, data, len);
+	if (j->result->has_output)
+		capture_add(&j->both_cap, data, len);
+	if (j->events.output)
+		j->events.output(j->arg, stream, data, len);
+	if (j->spec->hard_output && cap->total > j->spec->hard_output &&
+	    !j->has_flooded) {
+		j->has_flooded = true;
+		(void)io_send(j->handle->sock, &flood, sizeof(flood), NULL, 0);
+	}
+}
+
+/* Reads once; false when there is nothing now, or nothing any more. */
+static bool read_some(struct cordon_job *j, int stream)
+{
+	int *fd = stream == 1 ? &j->out : &j->err;
+	char buf[CHUNK];
+	ssize_t n;
+
+	if (*fd < 0)
+		return false;
+	n = read(*fd, buf, sizeof(buf));
+	if (n > 0) {
+		got(j, stream, buf, (size_t)n);
+		return true;
+	}
+	/* EIO is how a terminal says that its other end is closed. */
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		fd_close(fd);
+	return false;
+}
+
+static void drain(struct cordon_job *j)
+{
+	while (read_some(j, 1) | read_some(j, 2))
+		;
+}
+
+static void keep(struct stream *s, struct capture *c)
+{
+	s->total = c->total;
+	s->missing = capture_missing(c);
+	s->data = capture_take(c, &s->len, &s->cut);
+}
+
+/* input */
+
+/* A write that gives EPIPE and no signal, whatever the caller's masks are. */
+static ssize_t write_quietly(int fd, const void *data, size_t len)
+{
+	const struct timespec now = { 0 };
+	sigset_t pipe_only;
+	sigset_t before;
+	ssize_t n;
+	int saved;
+
+	(void)sigemptyset(&pipe_only);
+	(void)sigaddset(&pipe_only, SIGPIPE);
+	(void)pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+	n = write(fd, data, len);
+	saved = errno;
+	if (n < 0 && saved == EPIPE && !sigismember(&before, SIGPIPE))
+		(void)sigtimedwait(&pipe_only, NULL, &now);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+	return n;
+}
+
+long cordon_job_write(struct cordon_job *j, const void *data, size_t len)
+{
+	ssize_t n;
+
+	if (j->in < 0)
+		return -EPIPE;
+	if (len == 0) {
+		fd_close(&j->in);
+		return 0;
+	}
+	n = write_quietly(j->in, data, len);
+	if (n >= 0)
+		return n;
+	if (errno == EAGAIN || errno == EINTR)
+		return 0;
+	n = -errno;
+	fd_close(&j->in);
+	return n;
+}
+
+static void feed(struct cordon_job *j)
+{
+	const struct cordon_spec *s = j->spec;
+
+	while (j->in >= 0 && j->in_at < s->input_len) {
+		long n = cordon_job_write(j, s->input + j->in_at,
+					  s->input_len - j->in_at);
+
+		if (n <= 0)
+			return;
+		j->in_at += (size_t)n;
+	}
+	fd_close(&j->in);
+}
+
+/* messages */
+
+static struct run *add_run(struct cordon_job *j, const struct wire_outcome *o)
+{
+	struct cordon_result *r = j->result;
+	struct run *run = &r->runs[r->n_runs];
+
+	run->outcome = *o;
+	run->verdict = verdict_of(o);
+	keep(&run->out, &j->out_cap);
+	keep(&run->err, &j->err_cap);
+	if (j->prep.code_files[r->n_runs])
+		run->code_file = strdup(j->prep.code_files[r->n_runs]);
+	capture_init(&j->out_cap, j->spec->output);
+	capture_init(&j->err_cap, j->spec->output);
+	r->n_runs++;
+	r->not_enforced |= o->not_enforced;
+	return run;
+}
+
+static void append_both(struct cordon_job *j, const char *text)
+{
+	if (j->result->has_output)
+		capture_add(&j->both_cap, text, strlen(text));
+}
+
+static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
+{
+	struct cordon_result *r = j->result;
+	struct run *run;
+
+	drain(j);
+	fd_close(&j->out);
+	fd_close(&j->err);
+	fd_close(&j->in);
+	run = add_run(j, o);
+	if (run->verdict.cause == CAUSE_CANCELLED)
+		r->cancel_reason = atomic_exchange(&j->cancel_reason, NULL);
+	r->message = message_of(run, j->spec, r->cancel_reason);
+	if (run->verdict.cause == CAUSE_TIMEOUT)
+		append_both(j, "\nTimeout");
+	else if (run->verdict.cause == CAUSE_CANCELLED)
+		append_both(j, "\nCode execution was cancelled.");
+	else if (run->verdict.cause == CAUSE_DENIED && r->message)
+		append_both(j, r->message);
+	keep(&r->output, &j->both_cap);
+	if (work >= 0)
+		workspace_collect(work, j->spec, &j->prep, &r->files,
+				  &r->warnings);
+	message_truncation(run, &r->warnings);
+	j->has_ended = true;
+}
+
+static void take_tty(struct cordon_job *j, int *fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = TO_OUT };
+
+	fd_close(&j->out);
+	j->out = take_fd(fd);
+	(void)fcntl(j->out, F_SETFL, O_RDWR | O_NONBLOCK);
+	(void)epoll_ctl(j->epoll, EPOLL_CTL_ADD, j->out, &ev);
+	j->in = fcntl(j->out, F_DUPFD_CLOEXEC, 3);
+}
+
+void job_take(struct cordon_job *j, const struct wire_msg *msg, int *fds,
+	      int n_fds)
+{
+	static const struct wire_outcome lost = { .end = WIRE_BY_LOSS };
+	const struct wire_head next = { WIRE_NEXT, j->number };
+	const uint64_t one = 1;
+
+	if (j->has_ended)
+		return;
+	if (!msg) {
+		finish(j, &lost, NO_FD);
+	} else if (msg->type == WIRE_STARTED) {
+		if (n_fds > 0)
+			take_tty(j, &fds[0]);
+		if (j->events.started)
+			j->events.started(j->arg, j->spec->tty ? j->out : -1);
+	} else if (msg->type == WIRE_BLOCK) {
+		drain(j);
+		(void)add_run(j, &msg->outcome);
+		(void)io_send(j->handle->sock, &next, sizeof(next), NULL, 0);
+	} else if (msg->type == WIRE_ENDED) {
+		finish(j, &msg->outcome, n_fds > 0 ? fds[0] : NO_FD);
+	}
+	(void)!write(j->event, &one, sizeof(one));
+}
+
+int cordon_job_step(struct cordon_job *j)
+{
+	struct epoll_event ev[8];
+	uint64_t count;
+	int n;
+
+	if (j->has_ended)
+		return 1;
+	n = epoll_wait(j->epoll, ev, ARRAY_SIZE(ev), 0);
+	for (int i = 0; i < n && !j->has_ended; i++) {
+		switch (ev[i].data.u32) {
+		case TO_SOCK:
+			handle_pump(j->handle);
+			break;
+		case TO_EVENT:
+			(void)!read(j->event, &count, sizeof(count));
+			break;
+		case TO_OUT:
+		case TO_ERR:
+			(void)read_some(j, ev[i].data.u32 == TO_OUT ? 1 : 2);
+			break;
+		case TO_IN:
+			feed(j);
+			break;
+		default:
+			break;
+		}
+	}
+	return j->has_ended;
+}
+
+void cordon_job_cancel(struct cordon_job *j, const char *reason)
+{
+	const struct wire_head cancel = { WIRE_CANCEL, j->number };
+
+	if (atomic_flag_test_and_set(&j->cancel_asked))
+		return;
+	atomic_store(&j->cancel_reason, strdup(reason ? reason : "cancelled"));
+	(void)io_send(j->handle->sock, &cancel, sizeof(cancel), NULL, 0);
+}
+
+/* start */
+
+static int add_fd(struct cordon_job *j, int fd, uint32_t events, uint32_t what,
+		  struct err *err)
+{
+	struct epoll_event ev = { .events = events, .data.u32 = what };
+
+	if (epoll_ctl(j->epoll, EPOLL_CTL_ADD, fd, &ev) < 0)
+		return err_errno(err, errno, "watch a run");
+	return 0;
+}
+
+/* The box's ends; stdin is nothing unless something was given. */
+static int open_streams(struct cordon_job *j, int box[3], struct err *err)
+{
+	bool wants_input = !j->spec->tty &&
+			   (j->spec->has_input || j->spec->interactive);
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	j->out = p[0];
+	box[1] = p[1];
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	j->err = p[0];
+	box[2] = p[1];
+	if (wants_input) {
+		if (pipe2(p, O_CLOEXEC) < 0)
+			return err_errno(err, errno, "make a pipe");
+		box[0] = p[0];
+		j->in = p[1];
+		(void)fcntl(j->in, F_SETFL, O_NONBLOCK);
+	} else {
+		box[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (box[0] < 0)
+			return err_errno(err, errno, "open /dev/null");
+	}
+	(void)fcntl(j->out, F_SETFL, O_NONBLOCK);
+	(void)fcntl(j->err, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+static int watch_all(struct cordon_job *j, struct err *err)
+{
+	j->epoll = epoll_create1(EPOLL_CLOEXEC);
+	j->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (j->epoll < 0 || j->event < 0)
+		return err_errno(err, errno, "watch a run");
+	if (add_fd(j, j->handle->sock, EPOLLIN, TO_SOCK, err) < 0 ||
+	    add_fd(j, j->event, EPOLLIN, TO_EVENT, err) < 0 ||
+	    add_fd(j, j->out, EPOLLIN, TO_OUT, err) < 0 ||
+	    add_fd(j, j->err, EPOLLIN, TO_ERR, err) < 0)
+		return -err->code;
+	if (j->in >= 0 && j->spec->has_input)
+		return add_fd(j, j->in, EPOLLOUT, TO_IN, err);
+	return 0;
+}
+
+static int new_result(struct cordon_job *j, struct err *err)
+{
+	const struct cordon_spec *s = j->spec;
+	size_t n = MAX(s->n_blocks, 1);
+	struct cordon_result *r = calloc(1, sizeof(*r));
+	unsigned char raw[16] = { 0 };
+
+	if (!r || !(r->runs = calloc(n, sizeof(*r->runs)))) {
+		free(r);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	j->result = r;
+	(void)!getrandom(raw, sizeof(raw), 0);
+	for (size_t i = 0; i < sizeof(raw); i++)
+		(void)snprintf(r->id + 2 * i, 3, "%02x", raw[i]);
+	r->has_output = s->n_blocks > 0;
+	r->limits.timeout_us = s->timeout_us;
+	r->limits.cpu_time_us = s->cpu_time_us;
+	r->limits.memory = s->memory;
+	r->limits.cpu_quota_us = s->cpu_quota_us;
+	r->limits.cpu_period_us = s->cpu_period_us;
+	r->limits.pids = s->pids;
+	r->limits.output = s->output;
+	r->limits.hard_output = s->hard_output;
+	r->limits.disk = s->disk;
+	r->limits.nofile = s->nofile;
+	r->limits.fsize = s->fsize;
+	r->name = s->name ? strdup(s->name) : NULL;
+	for (size_t i = 0; i < s->labels.n; i++)
+		(void)strv_add(&r->labels, s->labels.v[i]);
+	return 0;
+}
+
+/* A refusal is a result: the run has ended before it began. */
+static void refuse(struct cordon_job *j, const struct err *why)
+{
+	static const struct verdict verdicts[] = {
+		[REFUSED_DENIED] = { CAUSE_DENIED, 126, 0 },
+		[REFUSED_NOT_FOUND] = { CAUSE_NOT_FOUND, 127, 0 },
+		[REFUSED_INVALID] = { CAUSE_INVALID, 125, 0 },
+	};
+	struct cordon_result *r = j->result;
+
+	r->runs[0].verdict = verdicts[j->prep.refused];
+	if (j->prep.exit_code)
+		r->runs[0].verdict.exit_code = j->prep.exit_code;
+	r->n_runs = 1;
+	r->message = strdup(why->text);
+	append_both(j, why->text);
+	keep(&r->output, &j->both_cap);
+	j->has_ended = true;
+}
+
+static int send_run(struct cordon_job *j, struct err *err)
+{
+	const struct wire_head head = { WIRE_RUN, j->number };
+	int fds[4] = { NO_FD, NO_FD, NO_FD, NO_FD };
+	int r = open_streams(j, fds + 1, err);
+
+	if (r == 0)
+		r = watch_all(j, err);
+	fds[0] = j->prep.memfd;
+	if (r == 0 && io_send(j->handle->sock, &head, sizeof(head), fds, 4) < 0)
+		handle_pump(j->handle); /* it finds the keeper gone */
+	for (int i = 1; i < 4; i++)
+		fd_close(&fds[i]);
+	fd_close(&j->prep.memfd);
+	return r;
+}
+
+static void job_free(struct cordon_job *j)
+{
+	struct cordon_job **at = &j->handle->jobs;
+
+	while (*at && *at != j)
+		at = &(*at)->next;
+	if (*at)
+		*at = j->next;
+	fd_close(&j->epoll);
+	fd_close(&j->event);
+	fd_close(&j->out);
+	fd_close(&j->err);
+	fd_close(&j->in);
+	capture_done(&j->out_cap);
+	capture_done(&j->err_cap);
+	capture_done(&j->both_cap);
+	prepared_done(&j->prep);
+	cordon_result_free(j->result);
+	free(atomic_load(&j->cancel_reason));
+	free(j);
+}
+
+static struct cordon_job *job_new(struct cordon *c, const struct cordon_spec *s)
+{
+	struct cordon_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->handle = c;
+	j->spec = s;
+	j->number = ++c->next_job;
+	j->epoll = NO_FD;
+	j->event = NO_FD;
+	j->out = NO_FD;
+	j->err = NO_FD;
+	j->in = NO_FD;
+	j->prep.memfd = NO_FD;
+	capture_init(&j->out_cap, s->output);
+	capture_init(&j->err_cap, s->output);
+	capture_init(&j->both_cap, s->output);
+	return j;
+}
+
+static int job_begin(struct cordon_job *j, struct err *err)
+{
+	struct cordon *c = j->handle;
+
+	if (new_result(j, err) < 0)
+		return -err->code;
+	if (prepare(j->spec, &j->prep, err) < 0) {
+		if (!j->prep.refused)
+			return -err->code;
+		refuse(j, err);
+	}
+	for (size_t i = 0; i < j->prep.warnings.n; i++)
+		(void)strv_add(&j->result->warnings, j->prep.warnings.v[i]);
+	j->next = c->jobs;
+	c->jobs = j;
+	if (j->has_ended) {
+		/* Something to poll, ready at once. */
+		j->epoll = eventfd(1, EFD_CLOEXEC);
+		return 0;
+	}
+	if (send_run(j, err) < 0)
+		return -err->code;
+	if (c->is_lost)
+		job_take(j, NULL, NULL, 0);
+	return 0;
+}
+
+struct cordon_job *cordon_start(struct cordon *c, const struct cordon_spec *s,
+				const struct cordon_events *events, void *arg,
+				struct cordon_error *out)
+{
+	struct err err = { 0 };
+	struct cordon_job *j = job_new(c, s);
+
+	if (!j) {
+		err_set(&err, ENOMEM, "out of memory");
+		(void)error_out(out, &err);
+		return NULL;
+	}
+	if (events)
+		j->events = *events;
+	j->arg = arg;
+	if (job_begin(j, &err) < 0) {
+		(void)error_out(out, &err);
+		job_free(j);
+		return NULL;
+	}
+	return j;
+}
+
+static void wait_for_end(struct cordon_job *j)
+{
+	struct pollfd p = { .fd = j->epoll, .events = POLLIN };
+
+	while (!cordon_job_step(j))
+		(void)poll(&p, 1, -1);
+}
+
+struct cordon_result *cordon_job_end(struct cordon_job *j)
+{
+	struct cordon_result *r;
+
+	if (!j->has_ended) {
+		cordon_job_cancel(j, "the caller let go of it");
+		wait_for_end(j);
+	}
+	r = take_ptr(j->result);
+	job_free(j);
+	return r;
+}
+
+int cordon_run(struct cordon *c, const struct cordon_spec *s,
+	       struct cordon_result **ret, struct cordon_error *err)
+{
+	struct cordon_job *j = cordon_start(c, s, NULL, NULL, err);
+
+	if (!j)
+		return err ? -err->code : -EIO;
+	wait_for_end(j);
+	*ret = cordon_job_end(j);
+	return 0;
+}

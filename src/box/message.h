@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What is said to people about an end. */
+
+#include "base/strv.h"
+#include "box/result.h"
+#include "box/spec.h"
+
+/* Why it ended so, and what to do about it; NULL for a plain exit. */
+char *message_of(const struct run *run, const struct cordon_spec *s,
+		 const char *cancel_reason);
+
+/* A warning for each stream of which bytes are missing. */
+void message_truncation(const struct run *run, struct strv *warnings);

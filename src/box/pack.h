@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Writing a spec in its wire form, into a memfd that is sealed at the end.
+ *
+ *	pack_init(&p); pack_string(), pack_mount(), pack_record() ...;
+ *	fd = pack_seal(&p, &err);  or pack_done(&p) to give up
+ *
+ * Errors are remembered: only pack_seal() needs to be looked at, except where
+ * a caller wants to stop early.
+ */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "box/wire.h"
+
+struct pack {
+	struct wire_spec spec; /* filled in directly for numbers */
+	int fd;
+	uint64_t end;  /* of what was written or buffered */
+	size_t used;   /* of the buffer */
+	char buffer[32768];
+	struct err err;
+	/* Records are written after all strings; see pack_records_begin(). */
+	uint64_t budget; /* bytes of file content that may still be added */
+};
+
+int pack_init(struct pack *p, struct err *err);
+void pack_done(struct pack *p);
+
+uint32_t pack_string(struct pack *p, const char *text);
+struct wire_vec pack_vector(struct pack *p, const struct strv *list);
+
+/* Adds a mount; returns it for its numbers to be filled in, or NULL. */
+struct wire_mount *pack_mount(struct pack *p, enum wire_mount_kind kind,
+			      int flags, const char *source,
+			      const char *target);
+
+/* Starts a step; its arguments follow with pack_string(). */
+void pack_step(struct pack *p, const char *const *argv, int flags);
+
+/* From here on only records. */
+void pack_records_begin(struct pack *p);
+void pack_record(struct pack *p, const struct wire_record *rec,
+		 const char *path, const void *data);
+/* The same with the content of `fd`, rec->data_len bytes of it. */
+void pack_record_fd(struct pack *p, const struct wire_record *rec,
+		    const char *path, int fd);
+
+/* The sealed memfd; the caller closes it. */
+int pack_seal(struct pack *p, struct err *err);

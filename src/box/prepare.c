@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "box/binds.h"
+#include "box/lang.h"
+#include "box/pack.h"
+#include "box/root-host.h"
+#include "box/workspace.h"
+
+#define WORKSPACE "/workspace"
+#define INODES_PER_MIB 512
+
+static int refuse(struct prepared *ret, enum refusal why, struct err *err)
+{
+	ret->refused = why;
+	return -err->code;
+}
+
+/* "# filename: x" in the first line, in the comments of most languages. */
+static char *directive(const struct spec_block *b)
+{
+	static const char *const comments[] = { "#", "//", "--", ";" };
+	const char *end = memchr(b->code, '\n', b->len);
+	size_t len = end ? (size_t)(end - b->code) : b->len;
+	const char *p = b->code;
+	size_t i;
+
+	while (len > 0 && (p[len - 1] == '\r' || p[len - 1] == ' '))
+		len--;
+	for (i = 0; i < ARRAY_SIZE(comments); i++) {
+		size_t n = strlen(comments[i]);
+
+		if (len >= n && memcmp(p, comments[i], n) == 0) {
+			p += n;
+			len -= n;
+			break;
+		}
+	}
+	while (len > 0 && (*p == ' ' || *p == '\t')) {
+		p++;
+		len--;
+	}
+	if (i == ARRAY_SIZE(comments) || len < 9 ||
+	    strncasecmp(p, "filename:", 9) != 0)
+		return NULL;
+	p += 9;
+	len -= 9;
+	while (len > 0 && (*p == ' ' || *p == '\t')) {
+		p++;
+		len--;
+	}
+	return strndup(p, len);
+}
+
+/* code_<first 16 hex digits of SHA-256 of language, NUL, code><suffix> */
+static char *generated(const struct spec_block *b)
+{
+	crypto_hash_sha256_state st;
+	unsigned char hash[crypto_hash_sha256_BYTES];
+	char name[64];
+
+	crypto_hash_sha256_init(&st);
+	crypto_hash_sha256_update(&st,
+				  (const unsigned char *)b->lang->names[0],
+				  strlen(b->lang->names[0]) + 1);
+	crypto_hash_sha256_update(&st, (const unsigned char *)b->code, b->len);
+	crypto_hash_sha256_final(&st, hash);
+	(void)strcpy(name, "code_");
+	for (int i = 0; i < 8; i++)
+		(void)snprintf(name + 5 + 2 * i, 3, "%02x", hash[i]);
+	(void)snprintf(name + 21, sizeof(name) - 21, "%s", b->lang->suffix);
+	return strdup(name);
+}
+
+static int block_name(const struct spec_block *b, char **ret)
+{
+	*ret = b->filename ? strdup(b->filename) : directive(b);
+	if (!*ret)
+		*ret = generated(b);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* The program that the root must have for this language. */
+static const char *needed(const struct spec_block *b)
+{
+	const struct lang *l = b->lang;
+
+	if (l->compile[0])
+		return strcmp(l->compile[0], "env") == 0 ? l->compile[2] :
+							   l->compile[0];
+	if (lang_exact_program(b->lang_name))
+		return b->lang_name;
+	for (size_t i = 1; i < ARRAY_SIZE(l->programs); i++)
+		if (l->programs[i] && !root_host_has(l->programs[i - 1]) &&
+		    root_host_has(l->programs[i]))
+			return l->programs[i];
+	return l->programs[0];
+}
+
+static int check_blocks(const struct cordon_spec *s, struct prepared *ret,
+			struct err *err)
+{
+	for (size_t i = 0; i < s->n_blocks; i++) {
+		const struct spec_block *b = &s->blocks[i];
+		_cleanup_free_ char *name = NULL;
+
+		if (!b->lang) {
+			err_set(err, ENOENT, "unknown language %s",
+				b->lang_name);
+			return refuse(ret, REFUSED_NOT_FOUND, err);
+		}
+		if (block_name(b, &name) < 0)
+			return err_set(err, ENOMEM, "out of memory");
+		if (spec_check_filename(name, err) < 0) {
+			ret->exit_code = 1;
+			return refuse(ret, REFUSED_DENIED, err);
+		}
+		if (!root_host_has(needed(b))) {
+			err_set(err, ENOENT,
+				"%s needs '%s', which this machine's /usr does "
+				"not have; install it",
+				b->lang_name, needed(b));
+			return refuse(ret, REFUSED_NOT_FOUND, err);
+		}
+	}
+	return 0;
+}
+
+/* Where code goes: the workspace, unless that is mounted read-only. */
+static const char *code_dir(const struct cordon_spec *s)
+{
+	for (size_t i = 0; i < s->n_binds; i++)
+		if (strcmp(s->binds[i].target, WORKSPACE) == 0 &&
+		    s->binds[i].mode == BIND_RO)
+			return "/tmp";
+	return WORKSPACE;
+}
+
+static int name_blocks(const struct cordon_spec *s, struct prepared *ret,
+		       struct err *err)
+{
+	for (size_t i = 0; i < s->n_blocks; i++) {
+		_cleanup_free_ char *name = NULL;
+
+		if (block_name(&s->blocks[i], &name) < 0 ||
+		    asprintf(&ret->code_files[i], "%s/%s", code_dir(s), name) <
+			    0)
+			return err_set(err, ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+#define MAX_ARGS 1024
+
+/* Interpreter, fixed options, the file, further arguments. */
+static void block_steps(struct pack *p, const struct cordon_spec *s,
+			const struct spec_block *b, const char *path)
+{
+	const struct lang *l = b->lang;
+	const char *argv[MAX_ARGS];
+	size_t n = 0;
+
+	if (l->compile[0]) {
+		for (; n < ARRAY_SIZE(l->compile) && l->compile[n]; n++)
+			argv[n] = strcmp(l->compile[n], "@") == 0 ?
+					  path :
+					  l->compile[n];
+		argv[n] = NULL;
+		pack_step(p, argv, 0);
+		n = 0;
+		argv[n++] = l->programs[0];
+	} else {
+		argv[n++] = needed(b);
+		for (size_t i = 0; i < ARRAY_SIZE(l->args) && l->args[i]; i++)
+			argv[n++] = l->args[i];
+		argv[n++] = path;
+	}
+	for (size_t i = 0; i < s->args.n && n < MAX_ARGS - 1; i++)
+		argv[n++] = s->args.v[i];
+	argv[n] = NULL;
+	pack_step(p, argv, WIRE_STEP_END_BLOCK);
+}
+
+int prepare_env(const struct cordon_spec *s, struct strv *ret)
+{
+	static const char *const defaults[] = {
+		"PATH=" ROOT_PATH,
+		"HOME=" WORKSPACE,
+		"LANG=C.UTF-8",
+		"TMPDIR=/tmp",
+		"PIP_QUIET=3",
+		"PIP_NO_INPUT=1",
+		"PIP_DISABLE_PIP_VERSION_CHECK=1",
+		"PYTHONUNBUFFERED=1",
+		"PYTHONDONTWRITEBYTECODE=1",
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(defaults); i++) {
+		size_t len = strcspn(defaults[i], "=") + 1;
+		bool replaced = false;
+
+		for (size_t k = 0; k < s->env.n; k++)
+			if (strncmp(s->env.v[k], defaults[i], len) == 0)
+				replaced = true;
+		if (!replaced)
+			r = strv_add(ret, defaults[i]);
+	}
+	if (r == 0 && s->tty && s->term)
+		r = strv_add(ret, s->term);
+	for (size_t k = 0; r == 0 && k < s->env.n; k++)
+		r = strv_add(ret, s->env.v[k]);
+	return r;
+}
+
+static void pack_disk(struct pack *p, const char *target, uint64_t size,
+		      int flags)
+{
+	struct wire_mount *m = pack_mount(p, WIRE_TMPFS, flags, NULL, target);
+
+	m->size = size;
+	m->inodes = MAX(size >> 20, 4) * INODES_PER_MIB;
+}
+
+/* Whether the caller has put something of its own at that place. */
+static bool is_taken(const struct cordon_spec *s, const char *target)
+{
+	for (size_t i = 0; i < s->n_binds; i++)
+		if (strcmp(s->binds[i].target, target) == 0)
+			return true;
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		if (strcmp(s->tmpfs[i].target, target) == 0)
+			return true;
+	return false;
+}
+
+static void pack_disks(struct pack *p, const struct cordon_spec *s)
+{
+	if (!is_taken(s, "/tmp"))
+		pack_disk(p, "/tmp", 64 << 20, 0);
+	if (!is_taken(s, "/dev/shm"))
+		pack_disk(p, "/dev/shm", 64 << 20, 0);
+	if (!is_taken(s, WORKSPACE))
+		pack_disk(p, WORKSPACE, s->disk, WIRE_MNT_WORK);
+}
+
+static void pack_numbers(struct pack *p, const struct cordon_spec *s)
+{
+	struct wire_limits *l = &p->spec.limits;
+
+	l->timeout_us = s->timeout_us;
+	l->total_us = MAX(s->total_us, s->timeout_us);
+	l->cpu_time_us = s->cpu_time_us;
+	l->grace_us = s->grace_us;
+	l->memory = s->memory;
+	l->cpu_quota_us = s->cpu_quota_us;
+	l->cpu_period_us = s->cpu_period_us;
+	l->pids = s->pids;
+	l->nofile = s->nofile;
+	l->fsize = s->fsize;
+	p->spec.uid = s->uid;
+	p->spec.gid = s->gid;
+	p->spec.best_effort = s->best_effort;
+	p->spec.tty_rows = s->tty_rows;
+	p->spec.tty_cols = s->tty_cols;
+	if (s->tty)
+		p->spec.flags |= WIRE_TTY;
+	if (s->writable_root)
+		p->spec.flags |= WIRE_ROOT_RW;
+	if (s->continue_on_error)
+		p->spec.flags |= WIRE_CONTINUE;
+}
+
+/* A program that takes cores would run as root of the host: see P34. */
+static void look_at_cores(struct pack *p, struct prepared *ret)
+{
+	char first[8];
+
+	if (io_read_file(AT_FDCWD, "/proc/sys/kernel/core_pattern", first,
+			 sizeof(first)) > 0 &&
+	    first[0] == '|') {
+		p->spec.flags |= WIRE_CORE_PIPE;
+		(void)strv_add(&ret->warnings,
+			       "core_pattern of this machine is a program; "
+			       "the box's core limit is set to 1 to keep it "
+			       "from being started");
+	}
+}
+
+static int pack_strings(struct pack *p, const struct cordon_spec *s,
+			struct prepared *ret, struct err *err)
+{
+	struct strv env = { 0 };
+
+	if (prepare_env(s, &env) < 0) {
+		strv_done(&env);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	p->spec.env = pack_vector(p, &env);
+	strv_done(&env);
+	p->spec.hostname = pack_string(p, s->name ? s->name : "cordon");
+	p->spec.workdir = pack_string(p, s->workdir ? s->workdir : WORKSPACE);
+	p->spec.path = pack_string(p, ROOT_PATH);
+	if (s->command.n > 0)
+		pack_step(p, (const char *const *)s->command.v,
+			  WIRE_STEP_END_BLOCK);
+	for (size_t i = 0; i < s->n_blocks; i++)
+		block_steps(p, s, &s->blocks[i], ret->code_files[i]);
+	return 0;
+}
+
+static void pack_code(struct pack *p, const struct cordon_spec *s,
+		      const struct prepared *ret)
+{
+	for (size_t i = 0; i < s->n_blocks; i++) {
+		const struct wire_record rec = { .kind = WIRE_FILE,
+						 .late = 1,
+						 .mode = 0600,
+						 .data_len = s->blocks[i].len };
+		const char *path = ret->code_files[i];
+
+		/* Missing directories above it. */
+		for (const char *q = strchr(path + strlen(code_dir(s)) + 1,
+					    '/');
+		     q; q = strchr(q + 1, '/')) {
+			const struct wire_record d = { .kind = WIRE_DIR,
+						       .late = 1,
+						       .mode = 0755 };
+			_cleanup_free_ char *dir =
+				strndup(path, (size_t)(q - path));
+
+			if (dir)
+				pack_record(p, &d, dir, NULL);
+		}
+		pack_record(p, &rec, path, s->blocks[i].code);
+	}
+}
+
+static int pack_all(struct pack *p, const struct cordon_spec *s,
+		    struct prepared *ret, struct err *err)
+{
+	pack_numbers(p, s);
+	look_at_cores(p, ret);
+	if (pack_strings(p, s, ret, err) < 0)
+		return -err->code;
+	root_host_mounts(p, s);
+	pack_disks(p, s);
+	if (binds_pack(p, s, err) < 0)
+		return refuse(ret, err->code == EPERM ? REFUSED_DENIED :
+							REFUSED_INVALID,
+			      err);
+	pack_records_begin(p);
+	root_host_files(p, s);
+	if (s->workspace && workspace_pack(p, s, ret, err) < 0)
+		return refuse(ret, REFUSED_INVALID, err);
+	pack_code(p, s, ret);
+	ret->memfd = pack_seal(p, err);
+	return ret->memfd < 0 ? ret->memfd : 0;
+}
+
+int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
+{
+	_cleanup_free_ struct pack *p = NULL;
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->memfd = NO_FD;
+	if (spec_check(s, err) < 0)
+		return refuse(ret, REFUSED_INVALID, err);
+	if (check_blocks(s, ret, err) < 0 || name_blocks(s, ret, err) < 0)
+		return -err->code;
+	p = malloc(sizeof(*p));
+	if (!p)
+		return err_set(err, ENOMEM, "out of memory");
+	if (pack_init(p, err) < 0)
+		return -err->code;
+	r = pack_all(p, s, ret, err);
+	pack_done(p);
+	return r;
+}
+
+void prepared_done(struct prepared *p)
+{
+	fd_close(&p->memfd);
+	for (size_t i = 0; i < ARRAY_SIZE(p->code_files); i++)
+		free(p->code_files[i]);
+	for (size_t i = 0; i < p->n_placed; i++)
+		free(p->placed[i].path);
+	free(p->placed);
+	strv_done(&p->warnings);
+	memset(p, 0, sizeof(*p));
+	p->memfd = NO_FD;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/util.h"
+
+/* The largest document: streams as text and as base64, escaped. */
+#define MAX_DOCUMENT (2ULL << 30)
+
+static const char *const layers[] = {
+	[WIRE_L_MEMORY] = "memory",	[WIRE_L_CPU] = "cpu",
+	[WIRE_L_PIDS] = "pids",		[WIRE_L_CPUSET] = "cpuset",
+	[WIRE_L_LANDLOCK] = "landlock", [WIRE_L_OWN_UID] = "own-uid",
+};
+_Static_assert(ARRAY_SIZE(layers) == WIRE_LAYERS, "a name for each layer");
+
+const char *layer_name(enum wire_layer layer)
+{
+	return layers[layer];
+}
+
+/* The run that decides: the last one. */
+static const struct run *last(const struct cordon_result *r)
+{
+	return &r->runs[r->n_runs - 1];
+}
+
+const char *cordon_result_status(const struct cordon_result *r)
+{
+	return verdict_status(&last(r)->verdict);
+}
+
+const char *cordon_result_cause(const struct cordon_result *r)
+{
+	return cause_name(last(r)->verdict.cause);
+}
+
+const char *cordon_result_message(const struct cordon_result *r)
+{
+	return r->message;
+}
+
+int cordon_result_exit_code(const struct cordon_result *r)
+{
+	return last(r)->verdict.exit_code;
+}
+
+int cordon_result_signal(const struct cordon_result *r)
+{
+	return last(r)->verdict.signal;
+}
+
+static const char *stream_text(const struct stream *s, size_t *ret_len)
+{
+	if (ret_len)
+		*ret_len = s->len;
+	return s->data ? s->data : "";
+}
+
+const char *cordon_result_stdout(const struct cordon_result *r, size_t *ret_len)
+{
+	return stream_text(&last(r)->out, ret_len);
+}
+
+const char *cordon_result_stderr(const struct cordon_result *r, size_t *ret_len)
+{
+	return stream_text(&last(r)->err, ret_len);
+}
+
+static void put_stream(struct json *j, const char *name, const struct stream *s)
+{
+	char other[24];
+	const char *text = stream_text(s, NULL);
+
+	json_bytes(j, name, text, s->len);
+	if (utf8_check(text, s->len))
+		return;
+	(void)strcpy(other, name);
+	(void)strcat(other, "_b64");
+	json_base64(j, other, text, s->len);
+}
+
+static int64_t ms(uint64_t us)
+{
+	return (int64_t)((us + 500) / 1000);
+}
+
+static void put_run(struct json *j, const struct run *run)
+{
+	const struct wire_outcome *o = &run->outcome;
+
+	json_str(j, "status", verdict_status(&run->verdict));
+	json_str(j, "cause", cause_name(run->verdict.cause));
+	json_int(j, "exit_code", run->verdict.exit_code);
+	if (run->verdict.signal)
+		json_int(j, "signal", run->verdict.signal);
+	else
+		json_null(j, "signal");
+	put_stream(j, "stdout", &run->out);
+	put_stream(j, "stderr", &run->err);
+	json_int(j, "stdout_bytes", (int64_t)run->out.total);
+	json_int(j, "stderr_bytes", (int64_t)run->err.total);
+	json_bool(j, "truncated", run->out.missing || run->err.missing);
+	json_int(j, "execution_time_ms", ms(o->wall_us));
+	json_int(j, "cpu_time_ms", ms(o->cpu_us));
+	json_real(j, "memory_used_mb", (double)o->memory_peak / (1 << 20));
+	json_int(j, "peak_pids", (int64_t)o->pids_peak);
+	json_open(j, "events", '{');
+	json_int(j, "oom_kills", (int64_t)o->oom_kills);
+	json_int(j, "pids_refused", (int64_t)o->pids_refused);
+	json_close(j, '}');
+	if (run->code_file)
+		json_str(j, "code_file", run->code_file);
+}
+
+static void put_limits(struct json *j, const struct cordon_result *r)
+{
+	json_open(j, "limits", '{');
+	json_int(j, "timeout_ms", ms(r->limits.timeout_us));
+	if (r->limits.cpu_time_us)
+		json_int(j, "cpu_time_ms", ms(r->limits.cpu_time_us));
+	json_int(j, "memory", (int64_t)r->limits.memory);
+	json_real(j, "cpus",
+		  (double)r->limits.cpu_quota_us /
+			  (double)r->limits.cpu_period_us);
+	json_int(j, "pids", (int64_t)r->limits.pids);
+	json_int(j, "output", (int64_t)r->limits.output);
+	if (r->limits.hard_output)
+		json_int(j, "hard_output", (int64_t)r->limits.hard_output);
+	json_int(j, "disk", (int64_t)r->limits.disk);
+	json_int(j, "files", (int64_t)r->limits.nofile);
+	json_int(j, "file_size", (int64_t)r->limits.fsize);
+	json_close(j, '}');
+}
+
+static void put_lists(struct json *j, const struct cordon_result *r)
+{
+	json_open(j, "files", '[');
+	for (size_t i = 0; i < r->files.n; i++) {
+		json_open(j, NULL, '{');
+		json_str(j, "path", r->files.files[i].path);
+		json_int(j, "size", (int64_t)r->files.files[i].size);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_open(j, "denials", '[');
+	json_close(j, ']');
+	json_open(j, "not_enforced", '[');
+	for (int i = 0; i < WIRE_LAYERS; i++)
+		if (r->not_enforced & 1U << i)
+			json_str(j, NULL, layers[i]);
+	json_close(j, ']');
+	json_open(j, "warnings", '[');
+	for (size_t i = 0; i < r->warnings.n; i++)
+		json_str(j, NULL, r->warnings.v[i]);
+	json_close(j, ']');
+}
+
+static void put_labels(struct json *j, const struct strv *labels)
+{
+	json_open(j, "labels", '{');
+	for (size_t i = 0; i < labels->n; i++) {
+		char *eq = strchr(labels->v[i], '=');
+
+		*eq = '\0';
+		json_str(j, labels->v[i], eq + 1);
+		*eq = '=';
+	}
+	json_close(j, '}');
+}
+
+static void put_runs(struct json *j, const struct cordon_result *r)
+{
+	json_open(j, "runs", '[');
+	for (size_t i = 0; i < r->n_runs; i++) {
+		json_open(j, NULL, '{');
+		put_run(j, &r->runs[i]);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+char *cordon_result_json(const struct cordon_result *r)
+{
+	struct buf out;
+	struct json j = { .out = &out };
+
+	buf_init(&out, MAX_DOCUMENT);
+	json_open(&j, NULL, '{');
+	json_str(&j, "id", r->id);
+	if (r->name)
+		json_str(&j, "name", r->name);
+	put_run(&j, last(r));
+	if (r->message)
+		json_str(&j, "message", r->message);
+	if (r->cancel_reason)
+		json_str(&j, "cancel_reason", r->cancel_reason);
+	put_limits(&j, r);
+	put_lists(&j, r);
+	if (r->labels.n)
+		put_labels(&j, &r->labels);
+	if (r->has_output) {
+		put_stream(&j, "output", &r->output);
+		put_runs(&j, r);
+		json_open(&j, "skipped", '[');
+		json_close(&j, ']');
+	}
+	json_close(&j, '}');
+	buf_puts(&out, "\n");
+	if (out.error) {
+		buf_done(&out);
+		return NULL;
+	}
+	return buf_take(&out);
+}
+
+void cordon_result_free(struct cordon_result *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n_runs; i++) {
+		free(r->runs[i].out.data);
+		free(r->runs[i].err.data);
+		free(r->runs[i].code_file);
+	}
+	free(r->runs);
+	free(r->message);
+	free(r->cancel_reason);
+	free(r->output.data);
+	listing_done(&r->files);
+	strv_done(&r->warnings);
+	strv_done(&r->labels);
+	free(r->name);
+	free(r);
+}

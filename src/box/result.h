@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How a run ended.
+ *
+ * The keeper reports facts (struct wire_outcome); verdict_of() turns them into
+ * one cause, by the table of the code-executor specification; the document is
+ * written from the result.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cordon/cordon.h>
+
+#include "base/strv.h"
+#include "box/spec.h"
+#include "box/wire.h"
+#include "box/workspace.h"
+
+enum cause {
+	CAUSE_EXITED,
+	CAUSE_SIGNAL,
+	CAUSE_TIMEOUT,
+	CAUSE_CPU,
+	CAUSE_MEMORY,
+	CAUSE_PIDS,
+	CAUSE_DISK,
+	CAUSE_OUTPUT,
+	CAUSE_CANCELLED,
+	CAUSE_DENIED,
+	CAUSE_NOT_FOUND,
+	CAUSE_INVALID,
+	CAUSE_SETUP,
+	CAUSE_LOST,
+	CAUSES,
+};
+
+struct verdict {
+	enum cause cause;
+	int exit_code;
+	int signal; /* 0: none */
+};
+
+/* Pure: the same facts give the same verdict. */
+struct verdict verdict_of(const struct wire_outcome *o);
+
+const char *cause_name(enum cause cause);
+const char *verdict_status(const struct verdict *v);
+
+struct stream {
+	char *data;
+	size_t len;
+	size_t cut;	  /* where bytes are missing */
+	uint64_t missing; /* how many */
+	uint64_t total;
+};
+
+/* One block, or the whole run when there is only one. */
+struct run {
+	struct verdict verdict;
+	struct wire_outcome outcome;
+	struct stream out;
+	struct stream err;
+	char *code_file;
+};
+
+struct cordon_result {
+	char id[33];
+	struct run *runs; /* at least one */
+	size_t n_runs;
+	char *message; /* why, in words; NULL when there is nothing to say */
+	char *cancel_reason;
+	struct stream output; /* both streams as they came; code only */
+	bool has_output;
+	struct listing files;
+	struct strv warnings;
+	struct strv labels;
+	char *name;
+	uint32_t not_enforced;
+	struct {
+		uint64_t timeout_us, cpu_time_us, memory, cpu_quota_us;
+		uint64_t cpu_period_us, pids, output, hard_output, disk;
+		uint64_t nofile, fsize;
+	} limits;
+};
+
+const char *layer_name(enum wire_layer layer);

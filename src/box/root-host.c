@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/root-host.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <errno.h>
+
+#include "base/io.h"
+#include "base/util.h"
+
+/* Shown as they are, where they exist. */
+static const struct {
+	const char *path;
+	int flags;
+} shown[] = {
+	{ "/usr", WIRE_MNT_RO },
+	{ "/etc/ld.so.cache", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL },
+	{ "/etc/ld.so.conf.d", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
+	{ "/etc/alternatives", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
+	{ "/etc/ssl/certs", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
+	{ "/etc/ca-certificates", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
+	{ "/etc/mime.types", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL },
+};
+
+static const struct {
+	const char *path;
+	uint16_t dev;
+} devices[] = {
+	{ "/dev/null", 1 << 8 | 3 },	{ "/dev/zero", 1 << 8 | 5 },
+	{ "/dev/full", 1 << 8 | 7 },	{ "/dev/random", 1 << 8 | 8 },
+	{ "/dev/urandom", 1 << 8 | 9 }, { "/dev/tty", 5 << 8 | 0 },
+};
+
+/* Top directories that are links into /usr on a merged system. */
+static const char *const tops[] = { "/bin",   "/sbin",	"/lib",
+				    "/lib32", "/lib64", "/libx32" };
+
+void root_host_mounts(struct pack *p, const struct cordon_spec *s)
+{
+	char link[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		(void)pack_mount(p, WIRE_BIND, shown[i].flags, shown[i].path,
+				 shown[i].path);
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
+		if (readlink(tops[i], link, sizeof(link)) < 0 &&
+		    access(tops[i], F_OK) == 0)
+			(void)pack_mount(p, WIRE_BIND, WIRE_MNT_RO, tops[i],
+					 tops[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+		if (s->tty || i + 1 < ARRAY_SIZE(devices))
+			pack_mount(p, WIRE_DEV, 0, devices[i].path,
+				   devices[i].path)
+				->dev = devices[i].dev;
+}
+
+static void dir(struct pack *p, const char *path)
+{
+	pack_record(p, &(struct wire_record){ .kind = WIRE_DIR, .mode = 0755 },
+		    path, NULL);
+}
+
+static void file(struct pack *p, const char *path, const char *text)
+{
+	const struct wire_record rec = { .kind = WIRE_FILE,
+					 .mode = 0444,
+					 .data_len = strlen(text) };
+
+	pack_record(p, &rec, path, text);
+}
+
+static void link_to(struct pack *p, const char *path, const char *target)
+{
+	const struct wire_record rec = { .kind = WIRE_LINK,
+					 .data_len = strlen(target) };
+
+	pack_record(p, &rec, path, target);
+}
+
+int root_host_has(const char *program)
+{
+	const char *path = ROOT_PATH;
+	char full[512];
+
+	if (program[0] == '/')
+		return access(program, X_OK) == 0;
+	while (*path) {
+		size_t len = strcspn(path, ":");
+
+		(void)snprintf(full, sizeof(full), "%.*s/%s", (int)len, path,
+			       program);
+		if (access(full, X_OK) == 0)
+			return 1;
+		path += len + (path[len] == ':');
+	}
+	return 0;
+}
+
+static unsigned int n_cpus(const struct cordon_spec *s)
+{
+	uint64_t n = (s->cpu_quota_us + s->cpu_period_us - 1) /
+		     s->cpu_period_us;
+	long host = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return (unsigned int)MIN(n, (uint64_t)MAX(host, 1));
+}
+
+/* The first n processors of the host's list; they are numbered from 0. */
+static void cpuinfo(struct pack *p, unsigned int n)
+{
+	static const char path[] = "/proc/cpuinfo";
+	char *text = malloc(65536);
+	ssize_t len;
+	char *end;
+
+	if (!text) {
+		(void)err_set(&p->err, ENOMEM, "out of memory");
+		return;
+	}
+	len = io_read_file(AT_FDCWD, path, text, 65536);
+	end = text;
+	for (unsigned int i = 0; len > 0 && i < n && *end; i++) {
+		char *blank = strstr(end, "\n\n");
+
+		end = blank ? blank + 2 : text + len;
+	}
+	*end = '\0';
+	file(p, path, len > 0 ? text : "");
+	free(text);
+}
+
+static void meminfo(struct pack *p, uint64_t bytes)
+{
+	unsigned long long kb = bytes >> 10;
+	char text[512];
+
+	(void)snprintf(text, sizeof(text),
+		       "MemTotal:       %8llu kB\n"
+		       "MemFree:        %8llu kB\n"
+		       "MemAvailable:   %8llu kB\n"
+		       "Buffers:        %8u kB\n"
+		       "Cached:         %8u kB\n"
+		       "SwapCached:     %8u kB\n"
+		       "SwapTotal:      %8u kB\n"
+		       "SwapFree:       %8u kB\n",
+		       kb, kb, kb, 0U, 0U, 0U, 0U, 0U);
+	file(p, "/proc/meminfo", text);
+}
+
+static void stat_file(struct pack *p, unsigned int n)
+{
+	char text[16384];
+	size_t len;
+
+	len = (size_t)snprintf(text, sizeof(text),
+			       "cpu  0 0 0 0 0 0 0 0 0 0\n");
+	for (unsigned int i = 0; i < n && len < sizeof(text) - 200; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
+	(void)snprintf(text + len, sizeof(text) - len,
+		       "intr 0\nctxt 0\nbtime %lld\nprocesses 1\n"
+		       "procs_running 1\nprocs_blocked 0\n",
+		       (long long)time(NULL));
+	file(p, "/proc/stat", text);
+}
+
+static void cpu_files(struct pack *p, unsigned int n)
+{
+	static const char *const lists[] = { "online", "possible", "present" };
+	char range[16];
+	char path[64];
+
+	(void)snprintf(range, sizeof(range), n > 1 ? "0-%u\n" : "0\n", n - 1);
+	dir(p, "/sys");
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		(void)snprintf(path, sizeof(path),
+			       "/sys/devices/system/cpu/%s", lists[i]);
+		file(p, path, range);
+	}
+	for (unsigned int i = 0; i < n && i < 256; i++) {
+		(void)snprintf(path, sizeof(path),
+			       "/sys/devices/system/cpu/cpu%u", i);
+		dir(p, path);
+	}
+}
+
+static void accounts(struct pack *p, const struct cordon_spec *s)
+{
+	char text[512];
+	size_t len;
+
+	len = (size_t)snprintf(
+		text, sizeof(text),
+		"root:x:0:0:root:/root:/bin/sh\n"
+		"nobody:x:65534:65534:nobody:/workspace:/bin/sh\n");
+	if (s->uid != 0 && s->uid != 65534)
+		(void)snprintf(text + len, sizeof(text) - len,
+			       "user:x:%u:%u:user:/workspace:/bin/sh\n", s->uid,
+			       s->gid);
+	file(p, "/etc/passwd", text);
+	len = (size_t)snprintf(text, sizeof(text),
+			       "root:x:0:\nnogroup:x:65534:\n");
+	if (s->gid != 0 && s->gid != 65534)
+		(void)snprintf(text + len, sizeof(text) - len, "user:x:%u:\n",
+			       s->gid);
+	file(p, "/etc/group", text);
+}
+
+static void etc(struct pack *p, const struct cordon_spec *s)
+{
+	const char *name = s->name ? s->name : "cordon";
+	char text[256];
+	char target[256];
+	ssize_t n;
+
+	accounts(p, s);
+	(void)snprintf(text, sizeof(text),
+		       "127.0.0.1 localhost %s\n::1 localhost\n", name);
+	file(p, "/etc/hosts", text);
+	(void)snprintf(text, sizeof(text), "%s\n", name);
+	file(p, "/etc/hostname", text);
+	file(p, "/etc/nsswitch.conf",
+	     "passwd: files\ngroup: files\nhosts: files dns\n");
+	file(p, "/etc/resolv.conf", "# no network\n");
+	file(p, "/etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n");
+	n = readlink("/etc/localtime", target, sizeof(target) - 1);
+	if (n > 0) {
+		target[n] = '\0';
+		link_to(p, "/etc/localtime", target);
+	}
+}
+
+static void links(struct pack *p)
+{
+	char target[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++) {
+		ssize_t n = readlink(tops[i], target, sizeof(target) - 1);
+
+		if (n <= 0)
+			continue;
+		target[n] = '\0';
+		link_to(p, tops[i], target);
+	}
+	link_to(p, "/var/tmp", "/tmp");
+	link_to(p, "/dev/fd", "/proc/self/fd");
+	link_to(p, "/dev/stdin", "/proc/self/fd/0");
+	link_to(p, "/dev/stdout", "/proc/self/fd/1");
+	link_to(p, "/dev/stderr", "/proc/self/fd/2");
+	if (!root_host_has("python") && root_host_has("python3"))
+		link_to(p, "/opt/cordon/bin/python", "/usr/bin/python3");
+}
+
+void root_host_files(struct pack *p, const struct cordon_spec *s)
+{
+	unsigned int cpus = n_cpus(s);
+
+	dir(p, "/proc");
+	dir(p, "/dev");
+	dir(p, "/etc");
+	dir(p, "/run");
+	dir(p, "/root");
+	dir(p, "/home");
+	if (s->tty) {
+		dir(p, "/dev/pts");
+		link_to(p, "/dev/ptmx", "pts/ptmx");
+	}
+	links(p);
+	etc(p, s);
+	cpuinfo(p, cpus);
+	meminfo(p, s->memory);
+	stat_file(p, cpus);
+	file(p, "/proc/uptime", "0.00 0.00\n");
+	file(p, "/proc/loadavg", "0.00 0.00 0.00 1/1 1\n");
+	cpu_files(p, cpus);
+}

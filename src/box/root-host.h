@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The root `host`: this machine's /usr, read-only, with just enough around it
+ * for programs to start. Everything else is Cordon's own.
+ */
+
+#include "base/err.h"
+#include "box/pack.h"
+#include "box/spec.h"
+
+#define ROOT_PATH                                                              \
+	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:"        \
+	"/usr/local/go/bin:/opt/cordon/bin"
+
+/* Mounts, then (after pack_records_begin) the files. */
+void root_host_mounts(struct pack *p, const struct cordon_spec *s);
+void root_host_files(struct pack *p, const struct cordon_spec *s);
+
+/* Whether the root has a program of that name along ROOT_PATH. */
+int root_host_has(const char *program);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The effective spec as a document, for --dry-run. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/util.h"
+#include "box/lang.h"
+#include "box/prepare.h"
+#include "box/result.h"
+#include "box/spec.h"
+
+static void put_list(struct json *j, const char *name, const struct strv *list)
+{
+	json_open(j, name, '[');
+	for (size_t i = 0; i < list->n; i++)
+		json_str(j, NULL, list->v[i]);
+	json_close(j, ']');
+}
+
+static void put_blocks(struct json *j, const struct cordon_spec *s)
+{
+	json_open(j, "blocks", '[');
+	for (size_t i = 0; i < s->n_blocks; i++) {
+		const struct spec_block *b = &s->blocks[i];
+
+		json_open(j, NULL, '{');
+		json_str(j, "language",
+			 b->lang ? b->lang->names[0] : b->lang_name);
+		json_bytes(j, "code", b->code, b->len);
+		if (b->filename)
+			json_str(j, "filename", b->filename);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void put_places(struct json *j, const struct cordon_spec *s)
+{
+	json_open(j, "volumes", '[');
+	for (size_t i = 0; i < s->n_binds; i++) {
+		json_open(j, NULL, '{');
+		json_str(j, "source", s->binds[i].source);
+		json_str(j, "target", s->binds[i].target);
+		json_str(j, "mode", s->binds[i].mode == BIND_RW ? "rw" : "ro");
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_open(j, "tmpfs", '{');
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		json_int(j, s->tmpfs[i].target, (int64_t)s->tmpfs[i].size);
+	json_close(j, '}');
+	json_open(j, "copy_out", '{');
+	for (size_t i = 0; i < s->n_copies; i++)
+		json_str(j, s->copies[i].glob, s->copies[i].dir);
+	json_close(j, '}');
+}
+
+static void put_numbers(struct json *j, const struct cordon_spec *s)
+{
+	json_int(j, "timeout_ms", (int64_t)(s->timeout_us / 1000));
+	if (s->cpu_time_us)
+		json_int(j, "cpu_time_ms", (int64_t)(s->cpu_time_us / 1000));
+	json_int(j, "memory", (int64_t)s->memory);
+	json_real(j, "cpus",
+		  (double)s->cpu_quota_us / (double)s->cpu_period_us);
+	json_int(j, "pids", (int64_t)s->pids);
+	json_int(j, "output", (int64_t)s->output);
+	json_int(j, "disk", (int64_t)s->disk);
+	json_int(j, "files", (int64_t)s->nofile);
+	json_int(j, "file_size", (int64_t)s->fsize);
+	json_int(j, "uid", s->uid);
+	json_int(j, "gid", s->gid);
+}
+
+char *cordon_spec_json(const struct cordon_spec *s)
+{
+	struct buf out;
+	struct json j = { .out = &out };
+	struct strv env = { 0 };
+
+	buf_init(&out, 256 << 20);
+	if (prepare_env(s, &env) < 0) {
+		strv_done(&env);
+		return NULL;
+	}
+	json_open(&j, NULL, '{');
+	json_str(&j, "image", "host");
+	json_str(&j, "isolation", "native");
+	json_str(&j, "network", "none");
+	if (s->command.n)
+		put_list(&j, "command", &s->command);
+	if (s->n_blocks)
+		put_blocks(&j, s);
+	put_numbers(&j, s);
+	json_bool(&j, "read_only", !s->writable_root);
+	json_str(&j, "workdir", s->workdir ? s->workdir : "/workspace");
+	if (s->workspace)
+		json_str(&j, "workspace", s->workspace);
+	json_bool(&j, "interactive", s->interactive);
+	json_bool(&j, "tty", s->tty);
+	put_places(&j, s);
+	put_list(&j, "env", &env);
+	json_open(&j, "best_effort", '[');
+	for (int i = 0; i < WIRE_LAYERS; i++)
+		if (s->best_effort & 1U << i)
+			json_str(&j, NULL, layer_name((enum wire_layer)i));
+	json_close(&j, ']');
+	json_close(&j, '}');
+	buf_puts(&out, "\n");
+	strv_done(&env);
+	return out.error ? (buf_done(&out), NULL) : buf_take(&out);
+}

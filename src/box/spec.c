@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "box/lang.h"
+#include "box/settings.h"
+
+#define MAX_INPUT (64ULL << 20)
+
+int error_out(struct cordon_error *out, const struct err *err)
+{
+	if (out) {
+		out->code = err->code;
+		(void)snprintf(out->text, sizeof(out->text), "%s", err->text);
+	}
+	return -err->code;
+}
+
+struct cordon_spec *cordon_spec_new(void)
+{
+	struct cordon_spec *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->timeout_us = 30000000;
+	s->total_us = 600000000;
+	s->memory = 256 << 20;
+	s->cpu_period_us = 100000;
+	s->cpu_quota_us = 50000;
+	s->pids = 128;
+	s->output = 1 << 20;
+	s->disk = 64 << 20;
+	s->nofile = 1024;
+	s->fsize = 1ULL << 30;
+	s->uid = 65534;
+	s->gid = 65534;
+	s->tty_rows = 24;
+	s->tty_cols = 80;
+	return s;
+}
+
+static void block_done(struct spec_block *b)
+{
+	free(b->lang_name);
+	free(b->code);
+	free(b->filename);
+}
+
+void cordon_spec_free(struct cordon_spec *s)
+{
+	if (!s)
+		return;
+	/* One past the last may be half filled by a setter that failed. */
+	for (size_t i = 0; i < SPEC_MAX_ITEMS; i++) {
+		free(s->binds[i].source);
+		free(s->binds[i].target);
+		free(s->tmpfs[i].target);
+		free(s->copies[i].glob);
+		free(s->copies[i].dir);
+	}
+	for (size_t i = 0; i < s->n_blocks; i++)
+		block_done(&s->blocks[i]);
+	strv_done(&s->env);
+	strv_done(&s->labels);
+	strv_done(&s->command);
+	strv_done(&s->args);
+	free(s->workdir);
+	free(s->workspace);
+	free(s->name);
+	free(s->term);
+	free(s->input);
+	free(s);
+}
+
+int spec_set(struct cordon_spec *s, const char *name, const char *value,
+	     struct err *err)
+{
+	const struct setting *setting = setting_find(name);
+
+	if (!setting)
+		return err_set(err, EINVAL, "there is no setting '%s'", name);
+	if (!value && setting->value)
+		return err_set(err, EINVAL, "%s takes %s", setting->name,
+			       setting->value);
+	if (setting->set(s, value, err) < 0)
+		return err_wrap(err, "%s", setting->name);
+	return 0;
+}
+
+int cordon_spec_set(struct cordon_spec *s, const char *name, const char *value,
+		    struct cordon_error *out)
+{
+	struct err err = { 0 };
+
+	return spec_set(s, name, value, &err) < 0 ? error_out(out, &err) : 0;
+}
+
+int spec_check_path(const char *path, const char *what, struct err *err)
+{
+	size_t len = strlen(path);
+
+	if (path[0] != '/')
+		return err_set(err, EINVAL, "%s '%s' is not absolute", what,
+			       path);
+	if (len >= 4096)
+		return err_set(err, EINVAL, "%s is too long", what);
+	for (const char *p = path; *p; p++) {
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return err_set(err, EINVAL,
+				       "%s has a control character", what);
+		if (p[0] == '/' && p[1] == '.' && p[2] == '.' &&
+		    (p[3] == '/' || !p[3]))
+			return err_set(err, EINVAL, "%s '%s' has '..' in it",
+				       what, path);
+	}
+	if (len == 1)
+		return err_set(err, EINVAL, "%s cannot be '/'", what);
+	return 0;
+}
+
+static int bad_name(struct err *err, const char *why)
+{
+	return err_set(err, EINVAL, "Filename is not valid: %s", why);
+}
+
+static int check_component(const char *p, size_t len, struct err *err)
+{
+	if (len > 255)
+		return bad_name(err, "a part of it is longer than 255 bytes");
+	if (len == 2 && p[0] == '.' && p[1] == '.')
+		return err_set(err, EPERM, "Filename is not in the workspace");
+	if (len == 1 && p[0] == '.')
+		return bad_name(err, "'.' names no file");
+	return 0;
+}
+
+int spec_check_filename(const char *name, struct err *err)
+{
+	size_t len = strlen(name);
+	int parts = 0;
+
+	if (len == 0)
+		return bad_name(err, "it is empty");
+	if (name[0] == '/')
+		return err_set(err, EPERM, "Filename is not in the workspace");
+	if (len > 4096)
+		return bad_name(err, "it is longer than 4096 bytes");
+	if (name[len - 1] == '/')
+		return bad_name(err, "it ends in '/'");
+	for (const char *p = name; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return bad_name(err, "it has a control character");
+	for (const char *p = name; *p;) {
+		size_t n = strcspn(p, "/");
+
+		if (n > 0 && check_component(p, n, err) < 0)
+			return -err->code;
+		parts += n > 0;
+		p += n + (p[n] == '/');
+	}
+	if (parts > 16)
+		return bad_name(err, "it has more than 16 parts");
+	return 0;
+}
+
+int cordon_spec_command(struct cordon_spec *s, const char *const *argv,
+			struct cordon_error *out)
+{
+	struct err err = { 0 };
+
+	strv_done(&s->command);
+	for (; *argv; argv++)
+		if (strv_add(&s->command, *argv) < 0) {
+			err_set(&err, ENOMEM, "out of memory");
+			return error_out(out, &err);
+		}
+	if (s->command.n == 0 || !s->command.v[0][0]) {
+		err_set(&err, EINVAL, "the command is empty");
+		return error_out(out, &err);
+	}
+	return 0;
+}
+
+int cordon_spec_code(struct cordon_spec *s, const char *language,
+		     const void *code, size_t len, const char *filename,
+		     struct cordon_error *out)
+{
+	struct spec_block *b = &s->blocks[s->n_blocks];
+	struct err err = { 0 };
+
+	if (s->n_blocks == SPEC_MAX_BLOCKS || len > MAX_INPUT) {
+		err_set(&err, E2BIG,
+			"at most %d blocks of at most 64 MiB can be run",
+			SPEC_MAX_BLOCKS);
+		return error_out(out, &err);
+	}
+	memset(b, 0, sizeof(*b));
+	b->lang = lang_find(language);
+	b->lang_name = strdup(language);
+	b->code = malloc(len + 1);
+	b->filename = filename ? strdup(filename) : NULL;
+	if (!b->lang_name || !b->code || (filename && !b->filename)) {
+		block_done(b);
+		err_set(&err, ENOMEM, "out of memory");
+		return error_out(out, &err);
+	}
+	memcpy(b->code, code, len);
+	b->code[len] = '\0';
+	b->len = len;
+	s->n_blocks++;
+	return 0;
+}
+
+int cordon_spec_stdin(struct cordon_spec *s, const void *data, size_t len,
+		      struct cordon_error *out)
+{
+	struct err err = { 0 };
+	char *copy = len > MAX_INPUT ? NULL : malloc(len + 1);
+
+	if (!copy) {
+		err_set(&err, ENOMEM, "standard input is too large");
+		return error_out(out, &err);
+	}
+	memcpy(copy, data, len);
+	free(s->input);
+	s->input = copy;
+	s->input_len = len;
+	s->has_input = true;
+	return 0;
+}
+
+int spec_check(const struct cordon_spec *s, struct err *err)
+{
+	if (s->command.n == 0 && s->n_blocks == 0)
+		return err_set(err, EINVAL,
+			       "nothing to run: give a command or code");
+	if (s->command.n > 0 && s->n_blocks > 0)
+		return err_set(err, EINVAL,
+			       "a command and code cannot both be run");
+	if (s->tty && s->has_input)
+		return err_set(err, EINVAL,
+			       "a terminal and given input exclude each other");
+	return 0;
+}

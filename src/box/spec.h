@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is to be run, as the caller said it and checked word by word.
+ *
+ * A spec is filled by settings (settings.c: one table, whose names are also
+ * the command line's flags), and by a command or blocks of code. Nothing on
+ * the machine is touched by it; spec_check() finds what only makes sense or
+ * not as a whole.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cordon/cordon.h>
+
+#include "base/err.h"
+#include "base/strv.h"
+
+#define SPEC_MAX_BLOCKS 32
+
+enum { BIND_RO, BIND_RW };
+
+struct spec_bind {
+	char *source; /* as given; resolved when the run is packed */
+	char *target;
+	int mode;
+};
+
+struct spec_tmpfs {
+	char *target;
+	uint64_t size;
+};
+
+struct spec_copy {
+	char *glob;
+	char *dir;
+};
+
+struct spec_block {
+	const struct lang *lang; /* NULL: not one we know */
+	char *lang_name;	 /* as given */
+	char *code;
+	size_t len;
+	char *filename;
+};
+
+#define SPEC_MAX_ITEMS 24
+
+struct cordon_spec {
+	uint64_t timeout_us;
+	uint64_t total_us;
+	uint64_t cpu_time_us;
+	uint64_t grace_us;
+	uint64_t memory;
+	uint64_t cpu_quota_us;
+	uint64_t cpu_period_us;
+	uint64_t pids;
+	uint64_t output;
+	uint64_t hard_output; /* 0: none */
+	uint64_t disk;
+	uint64_t nofile;
+	uint64_t fsize;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t best_effort; /* bits of enum wire_layer */
+	bool writable_root;
+	bool interactive;
+	bool tty;
+	bool continue_on_error;
+	unsigned int tty_rows;
+	unsigned int tty_cols;
+	char *workdir;
+	char *workspace; /* copied in */
+	char *name;
+	char *term;
+	struct strv env;
+	struct strv labels;
+	struct strv command;
+	struct strv args; /* after a block's file */
+	struct spec_bind binds[SPEC_MAX_ITEMS];
+	size_t n_binds;
+	struct spec_tmpfs tmpfs[SPEC_MAX_ITEMS];
+	size_t n_tmpfs;
+	struct spec_copy copies[SPEC_MAX_ITEMS];
+	size_t n_copies;
+	struct spec_block blocks[SPEC_MAX_BLOCKS];
+	size_t n_blocks;
+	char *input;
+	size_t input_len;
+	bool has_input;
+};
+
+/* The same as cordon_spec_set(), with our own kind of error. */
+int spec_set(struct cordon_spec *s, const char *name, const char *value,
+	     struct err *err);
+
+/* 0, or -errno with a line that says what does not go together. */
+int spec_check(const struct cordon_spec *s, struct err *err);
+
+/* A path in the box: absolute, plain, short enough; 0 or -EINVAL. */
+int spec_check_path(const char *path, const char *what, struct err *err);
+
+/* Whether a block's file name is one; -EINVAL with the reference's words. */
+int spec_check_filename(const char *name, struct err *err);
+
+/* Copies an internal error to a caller's. */
+int error_out(struct cordon_error *out, const struct err *err);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What client, keeper and init say to each other.
+ *
+ *	client -- SEQPACKET --> keeper -- SEQPACKET --> init
+ *
+ * A run travels as one sealed memfd, the spec:
+ *
+ *	+------------------+----------------------------------------------+
+ *	| struct wire_spec | pool: strings and file contents, by offset   |
+ *	+------------------+----------------------------------------------+
+ *
+ * The client writes it, the keeper reads numbers, mounts and their paths from
+ * it, init reads the rest. Because it is sealed, what one of them checked is
+ * what the next one sees. All offsets are from the start of the memfd; a
+ * string is NUL-terminated; a vector is `count` strings one after the other.
+ * Nothing in it is an address, and every reader checks the bounds.
+ *
+ * All three are built from one tree and start each other, so there is no
+ * version to negotiate; WIRE_MAGIC changes with the layout.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define WIRE_MAGIC 0x43520001U
+#define WIRE_MAX_MOUNTS 64
+#define WIRE_MAX_STEPS 64
+#define WIRE_MAX_SIZE (512ULL << 20)
+
+struct wire_limits {
+	uint64_t timeout_us; /* of one block */
+	uint64_t total_us;   /* of all blocks */
+	uint64_t cpu_time_us; /* 0: none */
+	uint64_t grace_us;    /* between SIGTERM and SIGKILL; 0: no SIGTERM */
+	uint64_t memory;
+	uint64_t cpu_quota_us;
+	uint64_t cpu_period_us;
+	uint64_t pids;
+	uint64_t nofile;
+	uint64_t fsize;
+};
+
+struct wire_vec {
+	uint32_t off;
+	uint32_t count;
+};
+
+enum wire_mount_kind {
+	WIRE_BIND,  /* a host directory or file */
+	WIRE_DEV,   /* a character device, checked by number */
+	WIRE_TMPFS, /* an empty place in memory */
+};
+
+enum {
+	WIRE_MNT_RO = 1 << 0,
+	WIRE_MNT_NOEXEC = 1 << 1,
+	WIRE_MNT_IDMAP = 1 << 2,   /* owner on the host <-> user in the box */
+	WIRE_MNT_FILE = 1 << 3,	   /* the target is a file, not a directory */
+	WIRE_MNT_WORK = 1 << 4,	   /* the workspace: handed back at the end */
+	WIRE_MNT_OPTIONAL = 1 << 5, /* skipped where the source is missing */
+	WIRE_MNT_OVERLAY = 1 << 6, /* writable, in a throw-away layer */
+};
+
+struct wire_mount {
+	uint8_t kind;
+	uint8_t flags;
+	uint16_t dev;	    /* WIRE_DEV: major * 256 + minor */
+	uint32_t source;    /* WIRE_BIND, WIRE_DEV: path on the host */
+	uint32_t target;    /* path in the box */
+	uint32_t reserved;
+	uint64_t source_dev; /* what the client saw at `source`; 0: anything */
+	uint64_t source_ino;
+	uint64_t size;	 /* WIRE_TMPFS */
+	uint64_t inodes; /* WIRE_TMPFS */
+};
+
+enum {
+	WIRE_STEP_END_BLOCK = 1 << 0, /* the last step of its block */
+};
+
+struct wire_step {
+	struct wire_vec argv;
+	uint32_t flags;
+	uint32_t reserved;
+};
+
+enum wire_record_kind {
+	WIRE_DIR,
+	WIRE_FILE,
+	WIRE_LINK,
+};
+
+/*
+ * Things to lay down in the box, one after the other from `records_off`;
+ * a record is followed by its path, NUL, and its data, and padded to 8.
+ */
+struct wire_record {
+	uint8_t kind;
+	uint8_t late; /* 0: in the root before mounts; 1: after them */
+	uint16_t mode;
+	uint32_t path_len; /* without the NUL */
+	uint64_t data_len; /* WIRE_LINK: the target, without a NUL */
+	int64_t mtime_ns;  /* 0: now */
+};
+
+enum {
+	WIRE_TTY = 1 << 0,
+	WIRE_ROOT_RW = 1 << 1,
+	WIRE_CONTINUE = 1 << 2, /* further blocks also after a failure */
+	WIRE_CORE_PIPE = 1 << 3, /* core_pattern is a program */
+	WIRE_CALLER_UID = 1 << 4, /* a writable bind needs the caller's uid */
+};
+
+/* Layers that a machine may lack; bits of best_effort and not_enforced. */
+enum wire_layer {
+	WIRE_L_MEMORY,
+	WIRE_L_CPU,
+	WIRE_L_PIDS,
+	WIRE_L_CPUSET,
+	WIRE_L_LANDLOCK,
+	WIRE_L_OWN_UID,
+	WIRE_LAYERS,
+};
+
+struct wire_spec {
+	uint32_t magic;
+	uint32_t flags;
+	uint64_t size; /* of the whole memfd */
+	struct wire_limits limits;
+	uint32_t uid; /* in the box */
+	uint32_t gid;
+	uint32_t best_effort; /* bits of enum wire_layer */
+	uint32_t tty_rows;
+	uint32_t tty_cols;
+	uint32_t hostname;
+	uint32_t workdir;
+	uint32_t path; /* where programs are looked for */
+	struct wire_vec env;
+	uint32_t n_mounts;
+	uint32_t n_steps;
+	uint32_t n_records;
+	uint32_t reserved;
+	uint64_t records_off;
+	struct wire_mount mounts[WIRE_MAX_MOUNTS];
+	struct wire_step steps[WIRE_MAX_STEPS];
+};
+
+/* Messages. Each starts with its type and the number of the job. */
+enum wire_type {
+	WIRE_RUN = 1, /* client: fds spec, stdin, stdout, stderr */
+	WIRE_CANCEL,  /* client */
+	WIRE_FLOOD,   /* client: more output than the hard limit */
+	WIRE_NEXT,    /* client, keeper: go on with the next block */
+	WIRE_TERM,    /* keeper: SIGTERM to the program */
+	WIRE_MOUNTS,  /* keeper: fds spec, stdio, then mounts in order */
+	WIRE_STARTED, /* init, keeper: fd of the terminal, if any */
+	WIRE_BLOCK,   /* init, keeper: a block ended, more may follow */
+	WIRE_ENDED,   /* init, keeper: it is over */
+	WIRE_FAILED,  /* init: a stage failed */
+};
+
+enum wire_end {
+	WIRE_BY_ITSELF,
+	WIRE_BY_TIMEOUT,
+	WIRE_BY_CPU,
+	WIRE_BY_CANCEL,
+	WIRE_BY_FLOOD,
+	WIRE_BY_LOSS, /* init died without a word */
+};
+
+struct wire_outcome {
+	struct err err;	     /* code != 0: the box could not be built */
+	int32_t wait_status; /* of the last process, as from wait(2) */
+	int32_t exec_errno;  /* the program could not be started */
+	uint32_t step;	     /* the step that `wait_status` is of */
+	uint32_t end;	     /* enum wire_end */
+	uint32_t not_enforced;
+	uint8_t pids_full;  /* no process was left when it was ended */
+	uint8_t disk_full;  /* a writable place has no free block or inode */
+	uint8_t pad[2];
+	uint64_t wall_us;
+	uint64_t cpu_us;
+	uint64_t memory_peak;
+	uint64_t oom_kills;
+	uint64_t pids_peak;
+	uint64_t pids_refused;
+	uint32_t host_uid;
+	uint32_t landlock_abi;
+};
+
+struct wire_msg {
+	uint32_t type;
+	uint32_t job;
+	struct wire_outcome outcome; /* BLOCK, ENDED, FAILED */
+};
+
+/* The part of a message without an outcome. */
+struct wire_head {
+	uint32_t type;
+	uint32_t job;
+};
+
+/* keeper -> init, WIRE_MOUNTS */
+struct wire_conf {
+	uint32_t type;
+	uint32_t job;
+	uint64_t mount_mask; /* bit i: mounts[i] has a descriptor */
+	uint32_t set_affinity; /* no cpuset: bind to these CPUs instead */
+	uint32_t first_cpu;
+	uint32_t n_cpus;
+	uint32_t skip; /* bits of enum wire_layer that are not there */
+};
+
+/* Checks of a spec before it is believed; pure. */
+int wire_check(const struct wire_spec *spec, uint64_t size, struct err *err);
+const char *wire_str(const struct wire_spec *spec, uint32_t off);
+bool wire_vec_check(const struct wire_spec *spec, struct wire_vec vec);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The commands of `cordon`, one file each; the table is in main.c. */
+
+#include "base/err.h"
+
+enum {
+	EXIT_OURS = 125, /* Cordon's own failure, or a bad call */
+};
+
+struct command {
+	const char *name;
+	const char *usage; /* after the name */
+	const char *help;
+	int (*run)(int argc, char **argv);
+};
+
+/* NULL past the last. */
+const struct command *command_at(int i);
+
+int cmd_run(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+
+/* One line on standard error, "cordon: ..." */
+void say(const char *fmt, ...) PRINTF(1, 2);
+
+/* Whether to use colour on this descriptor. */
+int use_colour(int fd);

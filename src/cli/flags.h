@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The flags of `cordon run`: the settings of a spec, and a few of its own.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cordon/cordon.h>
+
+#include "base/err.h"
+
+struct own_flag {
+	const char *name;
+	char letter;
+	const char *value; /* NULL: a switch */
+	const char *help;
+	size_t offset; /* of the char * or bool in struct run_flags */
+};
+
+struct run_flags {
+	const char *lang;
+	const char *code;
+	bool json;
+	bool dry_run;
+	bool help;
+};
+
+const struct own_flag *own_flag_at(size_t i);
+
+/*
+ * Reads argv[1..]; settings go into `s`, the rest of the line is left at
+ * *ret_rest; *ret_dashes says that "--" ended the flags. 0 or -errno.
+ */
+int flags_parse(int argc, char **argv, struct cordon_spec *s,
+		struct run_flags *ret, char ***ret_rest, bool *ret_dashes,
+		struct err *err);
+void flags_help(void);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Laying down the spec's directories, files and links.
+ *
+ * Early records go into the root, which is new, empty and ours. Late ones go
+ * into places that may be a directory of the host with anything in it: there
+ * no link is followed, an existing file is never opened but replaced by a new
+ * one, and what is neither absent nor a regular file is refused.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "init/init.h"
+#include "os/uapi.h"
+
+struct item {
+	struct wire_record rec;
+	const char *path;
+	const char *data;
+};
+
+static int open_parent_late(struct init *in, const char *path, size_t len)
+{
+	static char name[4096];
+	const struct uapi_open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = UAPI_RESOLVE_BENEATH | UAPI_RESOLVE_NO_SYMLINKS |
+			   UAPI_RESOLVE_NO_MAGICLINKS,
+	};
+	int fd;
+
+	while (len > 0 && *path == '/') {
+		path++;
+		len--;
+	}
+	if (len >= sizeof(name))
+		return -ENAMETOOLONG;
+	memcpy(name, path, len);
+	name[len] = '\0';
+	fd = sys_openat2(in->root, len ? name : ".", &how);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_parent(struct init *in, const struct item *it)
+{
+	size_t len = it->rec.path_len;
+
+	while (len > 0 && it->path[len - 1] != '/')
+		len--;
+	return it->rec.late ? open_parent_late(in, it->path, len) :
+			      place_open_dir(in, it->path, len);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int write_new(int dir, const char *name, const struct item *it)
+{
+	_cleanup_fd_ int fd =
+		openat(dir, name,
+		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       it->rec.mode);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = io_write_all(fd, it->data, it->rec.data_len);
+	if (r < 0)
+		return r;
+	if (it->rec.late && fchmod(fd, it->rec.mode) < 0)
+		return -errno;
+	if (it->rec.mtime_ns) {
+		struct timespec t[2];
+
+		t[0].tv_sec = it->rec.mtime_ns / 1000000000;
+		t[0].tv_nsec = it->rec.mtime_ns % 1000000000;
+		t[1] = t[0];
+		if (futimens(fd, t) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int replace_file(struct init *in, int dir, const char *name,
+			const struct item *it)
+{
+	struct stat st;
+	char temp[32];
+	int r;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? write_new(dir, name, it) : -errno;
+	if (!S_ISREG(st.st_mode)) {
+		(void)err_set(&in->err, EPERM,
+			      "Filename is not a regular file: '%s'", it->path);
+		return -EPERM;
+	}
+	(void)snprintf(temp, sizeof(temp), ".cordon-%u", in->conf.job);
+	r = write_new(dir, temp, it);
+	if (r == 0 && renameat(dir, temp, dir, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(dir, temp, 0);
+	return r;
+}
+
+static int lay(struct init *in, const struct item *it)
+{
+	_cleanup_fd_ int dir = open_parent(in, it);
+	const char *name = base_name(it->path);
+	static char target[4096];
+
+	if (dir == -ELOOP || dir == -ENOTDIR) {
+		(void)err_set(&in->err, EPERM,
+			      "Filename is not a regular file: '%s'", it->path);
+		return -EPERM;
+	}
+	if (dir < 0)
+		return dir;
+	switch ((enum wire_record_kind)it->rec.kind) {
+	case WIRE_DIR:
+		if (mkdirat(dir, name, it->rec.mode) == 0 || errno == EEXIST)
+			return 0;
+		return -errno;
+	case WIRE_FILE:
+		return it->rec.late ? replace_file(in, dir, name, it) :
+				      write_new(dir, name, it);
+	case WIRE_LINK:
+		if (it->rec.data_len >= sizeof(target))
+			return -ENAMETOOLONG;
+		memcpy(target, it->data, it->rec.data_len);
+		target[it->rec.data_len] = '\0';
+		return symlinkat(target, dir, name) < 0 ? -errno : 0;
+	}
+	return -EINVAL;
+}
+
+int records_lay(struct init *in, bool late)
+{
+	const char *base = (const char *)in->spec;
+	uint64_t off = in->spec->records_off;
+
+	for (uint32_t i = 0; i < in->spec->n_records; i++) {
+		struct item it;
+		int r;
+
+		memcpy(&it.rec, base + off, sizeof(it.rec));
+		it.path = base + off + sizeof(it.rec);
+		it.data = it.path + it.rec.path_len + 1;
+		off += sizeof(it.rec) + it.rec.path_len + 1 + it.rec.data_len;
+		off = (off + 7) & ~7ULL;
+		if ((it.rec.late != 0) != late)
+			continue;
+		in->err.code = 0;
+		r = lay(in, &it);
+		if (r < 0 && in->err.code)
+			return r;
+		if (r < 0)
+			return err_errno(&in->err, -r, "write '%s' in the box",
+					 it.path);
+	}
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The second wall. It says again, in the kernel's other language, what the
+ * mounts already say: everything may be read, only these places written.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/util.h"
+#include "init/init.h"
+#include "os/landlock.h"
+
+static int allow_path(struct init *in, struct landlock *l, const char *path,
+		      bool is_dir, bool write)
+{
+	_cleanup_fd_ int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_errno(&in->err, errno, "open '%s'", path);
+	return landlock_allow(l, fd, is_dir, write, &in->err);
+}
+
+static int allow_mounts(struct init *in, struct landlock *l)
+{
+	for (uint32_t i = 0; i < in->spec->n_mounts; i++) {
+		const struct wire_mount *m = &in->spec->mounts[i];
+		const char *target = wire_str(in->spec, m->target);
+		bool is_dir = m->kind != WIRE_DEV &&
+			      !(m->flags & WIRE_MNT_FILE);
+
+		if ((m->flags & WIRE_MNT_RO) ||
+		    !(in->conf.mount_mask & 1ULL << i))
+			continue;
+		if (allow_path(in, l, target, is_dir, true) < 0)
+			return -in->err.code;
+	}
+	return 0;
+}
+
+int stage_landlock(struct init *in)
+{
+	bool root_rw = in->spec->flags & WIRE_ROOT_RW;
+	bool tty = in->spec->flags & WIRE_TTY;
+	struct landlock l;
+	int r;
+
+	if (in->conf.skip & 1U << WIRE_L_LANDLOCK) {
+		in->not_enforced |= 1U << WIRE_L_LANDLOCK;
+		return 0;
+	}
+	r = landlock_open(&l, &in->err);
+	if (r < 0)
+		return r;
+	in->landlock_abi = (uint32_t)l.abi;
+	if (allow_path(in, &l, "/", true, root_rw) < 0 ||
+	    allow_mounts(in, &l) < 0 ||
+	    (tty && allow_path(in, &l, "/dev/pts", true, true) < 0)) {
+		fd_close(&l.fd);
+		return -in->err.code;
+	}
+	return landlock_enter(&l, &in->err);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What each process may use, whatever its cgroup still has. */
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "init/init.h"
+#include "os/caps.h"
+#include "os/seccomp.h"
+#include "os/uapi.h"
+
+static int limit(struct init *in, int what, uint64_t value)
+{
+	struct rlimit now;
+	struct rlimit want = { value, value };
+
+	if (getrlimit(what, &now) < 0)
+		return err_errno(&in->err, errno, "read limit %d", what);
+	/* Never raised: what the keeper may not have, the box may not. */
+	if (now.rlim_max < want.rlim_max)
+		want.rlim_cur = want.rlim_max = now.rlim_max;
+	if (setrlimit(what, &want) < 0)
+		return err_errno(&in->err, errno, "set limit %d", what);
+	return 0;
+}
+
+/* Where no cpuset holds the box to its CPUs, at least start there. */
+static int set_affinity(struct init *in)
+{
+	unsigned long mask[16] = { 0 };
+
+	for (uint32_t i = 0; i < in->conf.n_cpus; i++) {
+		uint32_t cpu = in->conf.first_cpu + i;
+
+		if (cpu < 1024)
+			mask[cpu / 64] |= 1UL << (cpu % 64);
+	}
+	if (syscall(SYS_sched_setaffinity, 0, sizeof(mask), mask) < 0)
+		return err_errno(&in->err, errno, "bind to CPUs");
+	return 0;
+}
+
+int stage_limits(struct init *in)
+{
+	/*
+	 * A core_pattern that is a program ignores a limit of 0 and would run
+	 * it as root of the host; 1 is the value that stops it (core(5) does
+	 * not say so, fs/coredump.c does). It is too small for a file too.
+	 */
+	uint64_t core = in->spec->flags & WIRE_CORE_PIPE ? 1 : 0;
+	const struct {
+		int what;
+		uint64_t value;
+	} table[] = {
+		{ RLIMIT_CORE, core },
+		{ RLIMIT_NOFILE, in->spec->limits.nofile },
+		{ RLIMIT_FSIZE, in->spec->limits.fsize },
+		{ RLIMIT_MEMLOCK, 64 << 10 },
+		{ RLIMIT_MSGQUEUE, 800 << 10 },
+		{ RLIMIT_SIGPENDING, 4096 },
+		{ RLIMIT_STACK, 8 << 20 },
+		{ RLIMIT_NICE, 0 },
+		{ RLIMIT_RTPRIO, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (limit(in, table[i].what, table[i].value) < 0)
+			return -in->err.code;
+	return in->conf.set_affinity ? set_affinity(in) : 0;
+}
+
+int stage_caps(struct init *in)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_errno(&in->err, errno, "set no_new_privs");
+	return caps_drop_all(&in->err);
+}
+
+int stage_seccomp(struct init *in)
+{
+	return seccomp_install(&in->err);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A terminal of the box's own: its devpts has one terminal, whose other end
+ * goes to the client. The host's terminals do not exist in the box.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "init/init.h"
+#include "os/mnt.h"
+#include "os/uapi.h"
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER 0x5441
+#endif
+
+int stage_tty(struct init *in)
+{
+	static const char *const options[][2] = {
+		{ "ptmxmode", "0666" },
+		{ "mode", "0620" },
+		{ "max", "64" },
+	};
+	const struct winsize size = { .ws_row = (unsigned short)in->spec->tty_rows,
+				      .ws_col = (unsigned short)in->spec->tty_cols };
+	_cleanup_fd_ int pts = NO_FD;
+	int unlock = 0;
+
+	if (!(in->spec->flags & WIRE_TTY))
+		return 0;
+	/* a new instance is what every devpts mount is since Linux 4.7 */
+	pts = mnt_new("devpts", options, ARRAY_SIZE(options),
+		      UAPI_MOUNT_ATTR_NOSUID | UAPI_MOUNT_ATTR_NOEXEC,
+		      &in->err);
+	if (pts < 0 || mnt_attach_at(pts, in->root, "/dev/pts", &in->err) < 0)
+		return -in->err.code;
+	in->tty = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (in->tty < 0)
+		return err_errno(&in->err, errno, "open a terminal");
+	if (ioctl(in->tty, TIOCSPTLCK, &unlock) < 0 ||
+	    ioctl(in->tty, TIOCSWINSZ, &size) < 0)
+		return err_errno(&in->err, errno, "set up the terminal");
+	/* The peer by descriptor, not by a name that could be another. */
+	for (int i = 0; i < 3; i++) {
+		fd_close(&in->stdio[i]);
+		in->stdio[i] = ioctl(in->tty, TIOCGPTPEER,
+				     O_RDWR | O_NOCTTY | O_CLOEXEC);
+		if (in->stdio[i] < 0)
+			return err_errno(&in->err, errno,
+					 "open the terminal's other end");
+	}
+	return 0;
+}

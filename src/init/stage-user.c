@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Who the box is: its user, its names, its view of cgroups. */
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "init/init.h"
+#include "os/uapi.h"
+
+#define KEYCTL_JOIN_SESSION_KEYRING 1
+
+/*
+ * The keeper has written the maps. By system call, because a library's
+ * setresuid() looks for other threads; capabilities survive, since the id
+ * that is left is not root's in this namespace.
+ */
+int stage_user(struct init *in)
+{
+	unsigned int uid = in->spec->uid;
+	unsigned int gid = in->spec->gid;
+
+	if (syscall(SYS_setresgid, gid, gid, gid) < 0)
+		return err_errno(&in->err, errno, "become group %u", gid);
+	if (syscall(SYS_setresuid, uid, uid, uid) < 0)
+		return err_errno(&in->err, errno, "become user %u", uid);
+	/*
+	 * After the last change of uid, which would clear it. The socket is
+	 * what init really watches; this is for the time when it does not.
+	 */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_errno(&in->err, errno, "follow the keeper's death");
+	/* Nobody in the box may look into or trace pid 1. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_errno(&in->err, errno, "be undumpable");
+	return 0;
+}
+
+int stage_identity(struct init *in)
+{
+	const char *name = wire_str(in->spec, in->spec->hostname);
+
+	if (sethostname(name, strlen(name)) < 0)
+		return err_errno(&in->err, errno, "set the host name");
+	if (setdomainname("", 0) < 0)
+		return err_errno(&in->err, errno, "clear the domain name");
+	/* Now that we are in our groups, they are the top of what we see. */
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		return err_errno(&in->err, errno, "make a cgroup namespace");
+	/* ENOSYS: a kernel without keys has none to inherit */
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
+	    errno != ENOSYS)
+		return err_errno(&in->err, errno, "make a session keyring");
+	return 0;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Running the spec's steps, one after the other, as the reaper of the box.
+ *
+ * A block is one or more steps (a compiler, then what it made); it ends with
+ * the first step that fails or with its last. Between two blocks everything
+ * that is still running is killed. After the last one init says how it ended
+ * and exits, and the kernel ends what is left of the pid namespace with it.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/util.h"
+#include "init/init.h"
+#include "os/uapi.h"
+
+#define MAX_STRINGS 8192
+
+static char *argv_space[MAX_STRINGS];
+static char *env_space[MAX_STRINGS];
+
+struct runner {
+	struct init *in;
+	int signals; /* signalfd for SIGCHLD */
+	struct wire_msg msg;
+	int64_t started;
+	/* written by the child before it becomes the program (vfork) */
+	volatile int exec_errno;
+};
+
+static int vector(const struct wire_spec *spec, struct wire_vec vec,
+		  char **space)
+{
+	const char *p = (const char *)spec + vec.off;
+
+	if (vec.count >= MAX_STRINGS)
+		return -E2BIG;
+	for (uint32_t i = 0; i < vec.count; i++) {
+		space[i] = (char *)p;
+		p += strlen(p) + 1;
+	}
+	space[vec.count] = NULL;
+	return 0;
+}
+
+/* Looks for the program along PATH, as execvp(3) does; returns an errno. */
+static int exec_along_path(const struct wire_spec *spec)
+{
+	const char *path = wire_str(spec, spec->path);
+	const char *name = argv_space[0];
+	bool denied = false;
+	char full[4096];
+
+	if (strchr(name, '/')) {
+		(void)execve(name, argv_space, env_space);
+		return errno;
+	}
+	while (*path) {
+		size_t len = strcspn(path, ":");
+		size_t name_len = strlen(name);
+
+		if (len > 0 && len + name_len + 2 < sizeof(full)) {
+			memcpy(full, path, len);
+			full[len] = '/';
+			memcpy(full + len + 1, name, name_len + 1);
+			(void)execve(full, argv_space, env_space);
+			if (errno == EACCES)
+				denied = true;
+			else if (errno != ENOENT && errno != ENOTDIR)
+				return errno;
+		}
+		path += len + (path[len] == ':');
+	}
+	return denied ? EACCES : ENOENT;
+}
+
+/* In the child, with the parent's memory; ends in the program or in _exit. */
+static void become(struct runner *r) __attribute__((noreturn));
+static void become(struct runner *r)
+{
+	struct init *in = r->in;
+	sigset_t none;
+
+	(void)setsid();
+	if (in->tty >= 0 && ioctl(in->stdio[0], TIOCSCTTY, 0) < 0)
+		goto fail;
+	for (int i = 0; i < 3; i++)
+		if (dup2(in->stdio[i], i) < 0)
+			goto fail;
+	if (sys_close_range(3, ~0U) < 0)
+		goto fail;
+	for (int sig = 1; sig < 65; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			(void)signal(sig, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	errno = exec_along_path(in->spec);
+fail:
+	r->exec_errno = errno ? errno : ENOEXEC;
+	_exit(127);
+}
+
+static pid_t start(struct runner *r, uint32_t step)
+{
+	const struct wire_spec *spec = r->in->spec;
+	pid_t pid;
+
+	if (vector(spec, spec->steps[step].argv, argv_space) < 0 ||
+	    vector(spec, spec->env, env_space) < 0) {
+		r->exec_errno = E2BIG;
+		return -1;
+	}
+	r->exec_errno = 0;
+	/*
+	 * vfork: the child borrows our memory until it is the program, so it
+	 * can say in it why it could not become that.
+	 */
+	pid = vfork();
+	if (pid == 0)
+		become(r);
+	if (pid < 0)
+		r->exec_errno = errno;
+	return pid;
+}
+
+static void ask_to_end(pid_t main_pid)
+{
+	if (main_pid > 0)
+		(void)kill(main_pid, SIGTERM);
+}
+
+/* A message, or the end of the keeper, which is ours too. */
+static uint32_t hear(void)
+{
+	struct wire_head head = { 0 };
+	ssize_t n = io_recv(INIT_SOCK, &head, sizeof(head), 0, NULL, NULL);
+
+	if (n < (ssize_t)sizeof(head))
+		_exit(0);
+	return head.type;
+}
+
+/* Reaps until the main process ends; false if that has happened already. */
+static bool reap(pid_t main_pid, int *ret_status)
+{
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG);
+
+		if (pid <= 0)
+			return true;
+		if (pid == main_pid) {
+			*ret_status = status;
+			return false;
+		}
+	}
+}
+
+static int wait_for(struct runner *r, pid_t main_pid)
+{
+	struct signalfd_siginfo info;
+	struct pollfd fds[] = {
+		{ .fd = r->signals, .events = POLLIN },
+		{ .fd = INIT_SOCK, .events = POLLIN },
+	};
+	int status = 0;
+
+	while (reap(main_pid, &status)) {
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+			continue;
+		if (fds[0].revents)
+			(void)!read(r->signals, &info, sizeof(info));
+		if (fds[1].revents && hear() == WIRE_TERM)
+			ask_to_end(main_pid);
+	}
+	return status;
+}
+
+/* Runs the block that starts at `step`; returns the last step it tried. */
+static uint32_t run_block(struct runner *r, uint32_t step)
+{
+	const struct wire_spec *spec = r->in->spec;
+	struct wire_outcome *o = &r->msg.outcome;
+	bool last;
+
+	do {
+		pid_t pid;
+
+		last = step + 1 >= spec->n_steps ||
+		       spec->steps[step].flags & WIRE_STEP_END_BLOCK;
+		o->step = step;
+		pid = start(r, step);
+		o->exec_errno = r->exec_errno;
+		if (pid < 0)
+			break;
+		o->wait_status = wait_for(r, pid);
+		o->exec_errno = r->exec_errno;
+		if (o->wait_status != 0)
+			break;
+		step++;
+	} while (!last);
+	o->wall_us = (uint64_t)(clock_us() - r->started);
+	return o->step;
+}
+
+static void say(struct runner *r, uint32_t type, const int *fds, int n_fds)
+{
+	r->msg.type = type;
+	r->msg.job = r->in->conf.job;
+	r->msg.outcome.not_enforced = r->in->not_enforced;
+	r->msg.outcome.landlock_abi = r->in->landlock_abi;
+	if (io_send(INIT_SOCK, &r->msg, sizeof(r->msg), fds, n_fds) < 0)
+		_exit(0);
+}
+
+static void kill_the_rest(void)
+{
+	(void)kill(-1, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
+/* The first step of the block after the one that `step` is in. */
+static uint32_t block_after(const struct wire_spec *spec, uint32_t step)
+{
+	while (step < spec->n_steps &&
+	       !(spec->steps[step].flags & WIRE_STEP_END_BLOCK))
+		step++;
+	return step + 1;
+}
+
+static void enter_workdir(struct init *in)
+{
+	const char *dir = wire_str(in->spec, in->spec->workdir);
+	static char now[4096];
+	struct wire_msg msg = { .type = WIRE_FAILED, .job = in->conf.job };
+
+	/*
+	 * getcwd(2) says "(unreachable)..." for a directory outside the root,
+	 * which is how a leaked descriptor would look (CVE-2024-21626).
+	 */
+	if (chdir(dir) < 0)
+		(void)err_errno(&msg.outcome.err, errno,
+				"enter the working directory '%s'", dir);
+	else if (!getcwd(now, sizeof(now)) || now[0] != '/')
+		(void)err_set(&msg.outcome.err, EPERM,
+			      "the working directory '%s' is not in the box",
+			      dir);
+	else
+		return;
+	(void)err_stage(&msg.outcome.err, "workdir");
+	(void)io_send(INIT_SOCK, &msg, sizeof(msg), NULL, 0);
+	_exit(1);
+}
+
+void steps_run(struct init *in)
+{
+	static struct runner r;
+	bool go_on = in->spec->flags & WIRE_CONTINUE;
+	uint32_t step = 0;
+	sigset_t chld;
+
+	r.in = in;
+	(void)sigemptyset(&chld);
+	(void)sigaddset(&chld, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &chld, NULL);
+	r.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	enter_workdir(in);
+	for (;;) {
+		const struct wire_outcome *o = &r.msg.outcome;
+		uint32_t next;
+
+		memset(&r.msg, 0, sizeof(r.msg));
+		r.started = clock_us();
+		say(&r, WIRE_STARTED, &in->tty, in->tty >= 0);
+		step = run_block(&r, step);
+		next = block_after(in->spec, step);
+		if (next >= in->spec->n_steps ||
+		    (!go_on && (o->wait_status || o->exec_errno)))
+			break;
+		kill_the_rest();
+		say(&r, WIRE_BLOCK, NULL, 0);
+		while (hear() != WIRE_NEXT)
+			;
+		step = next;
+	}
+	say(&r, WIRE_ENDED, NULL, 0);
+	_exit(0);
+}

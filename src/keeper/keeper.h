@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * cordon-keeper: the process with rights.
+ *
+ * One thread, no heap, no parsing of anything that a box wrote. It is started
+ * by the client library with a socket as fd 3, makes boxes as it is told,
+ * watches their time, ends them, reads the kernel's counters and removes what
+ * they left. When its client is gone, it ends every box and itself.
+ *
+ *	main.c    the loop
+ *	world.c   the keeper's own namespaces, the sealed init
+ *	uids.c    host uids for boxes, so that no two have the same
+ *	record.c  the note from which a later start cleans up after a crash
+ *	spawn.c   an empty box: cgroups, namespaces, init (parked)
+ *	mounts.c  what is mounted into a box, as descriptors
+ *	run.c     a parked box gets its spec; its life and its end
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "box/wire.h"
+#include "os/cgroup.h"
+
+#define KEEPER_SOCK 3
+#define KEEPER_RESERVED 4 /* kept busy: the number init's lock will have */
+#define KEEPER_BOXES 128
+
+/* What an event is about; the rest of its data is the box's number. */
+enum keeper_event {
+	KEEPER_EV_CLIENT,
+	KEEPER_EV_CLIENT_PID,
+	KEEPER_EV_SOCK,
+	KEEPER_EV_PIDFD,
+};
+
+struct world {
+	bool is_root;	/* really root: id-mapped binds, uid range */
+	uid_t caller;	/* who runs this */
+	gid_t caller_gid;
+	uint32_t uid_base; /* host uids that boxes may have */
+	uint32_t uid_count; /* 0: only the caller's own */
+	int proc;	/* the host's procfs, checked to be one */
+	int root;	/* the host's root directory, in our mount namespace */
+	int ns_host;	/* mount namespace: a copy of the host's */
+	int ns_empty;	/* mount namespace: what a box starts from */
+	int init;	/* sealed memfd */
+	int landlock_abi;
+	char runtime[256];
+	int runtime_fd;
+};
+
+enum box_state {
+	BOX_FREE,
+	BOX_PARKED,  /* init waits for a spec */
+	BOX_SETUP,   /* init has it and builds */
+	BOX_RUNNING,
+	BOX_DYING,   /* killed, not yet gone */
+};
+
+#define BOX_DISKS 16
+
+struct box {
+	enum box_state state;
+	uint32_t job;
+	uint32_t serial;
+	pid_t pid;
+	int pidfd;
+	int sock;
+	int lock; /* holds the uid */
+	uint32_t host_uid;
+	bool caller_uid;
+	struct cg_box cg;
+	struct wire_limits limits;
+	struct wire_outcome outcome;
+	bool heard; /* init told its end */
+	int64_t started;
+	int64_t deadline;
+	int64_t total_deadline;
+	int64_t cpu_check;
+	int64_t kill_at; /* after a SIGTERM */
+	uint32_t best_effort;
+	int disks[BOX_DISKS]; /* writable memory file systems */
+	int n_disks;
+	int work; /* the workspace among them */
+};
+
+struct keeper {
+	struct world world;
+	struct cg_tree cg;
+	struct box boxes[KEEPER_BOXES];
+	int epoll;
+	int record; /* locked */
+	char id[20];
+	uint32_t serial;
+	int spares;  /* how many boxes to hold parked */
+	bool refill; /* also after the first run */
+	struct err spare_err; /* why the last box could not be parked */
+};
+
+/* world.c */
+int world_open(struct world *w, struct err *err);
+/* Enters the empty mount namespace for a clone, and comes back. */
+int world_enter(const struct world *w, bool empty);
+
+/* uids.c: returns a locked descriptor and the uid. */
+int uid_take(const struct world *w, uint32_t *ret_uid, struct err *err);
+
+/* record.c */
+int record_open(struct keeper *k, struct err *err);
+void record_remove(struct keeper *k);
+void record_sweep(const struct world *w);
+
+/* spawn.c */
+struct box *box_spawn(struct keeper *k, bool caller_uid, struct err *err);
+/* Lets go of everything of a box that has no process any more. */
+void box_release(struct keeper *k, struct box *b);
+
+/* mounts.c: opens all mounts of the spec; bit i of *ret_mask: fds has one. */
+int mounts_open(struct keeper *k, struct box *b, const struct wire_spec *spec,
+		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err);
+
+/* run.c */
+void run_request(struct keeper *k, const struct wire_head *head, int *fds,
+		 int n_fds);
+void run_init_said(struct keeper *k, struct box *b);
+void run_init_died(struct keeper *k, struct box *b);
+void run_end(struct keeper *k, struct box *b, enum wire_end end);
+void run_timers(struct keeper *k);
+int run_timeout_ms(const struct keeper *k);
+struct box *run_find(struct keeper *k, uint32_t job);
+void park_spares(struct keeper *k);

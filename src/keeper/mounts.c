@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is mounted into a box, opened here as detached mounts.
+ *
+ * A source is a path that the client has resolved and looked at; it is opened
+ * once more in the keeper's own mount namespace, without following any link,
+ * and must be the very file the client saw. From then on only descriptors are
+ * used, so nothing that is renamed in between can lead anywhere else.
+ *
+ * As root a directory of the host is shown to the box with its owner's id
+ * turned into the box's user, and back (an id-mapped mount): files that the
+ * box makes there belong to the directory's owner.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "keeper/keeper.h"
+#include "os/mnt.h"
+#include "os/uapi.h"
+
+static int open_source(const struct world *w, const char *path, struct stat *st,
+		       struct err *err)
+{
+	const struct uapi_open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = UAPI_RESOLVE_IN_ROOT | UAPI_RESOLVE_NO_SYMLINKS |
+			   UAPI_RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_fd_ int fd = sys_openat2(w->root, path, &how);
+
+	if (fd < 0 || fstat(fd, st) < 0)
+		return err_errno(err, errno, "open '%s'", path);
+	return take_fd(&fd);
+}
+
+/* Writes a map of one id of process `pid`. */
+static int map_one(const struct world *w, pid_t pid, const char *file,
+		   uint32_t inside, uint32_t outside)
+{
+	char path[64];
+	char line[48];
+
+	(void)snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
+	(void)snprintf(line, sizeof(line), "%u %u 1", inside, outside);
+	return io_write_file(w->proc, path, line);
+}
+
+/* A user namespace that only says how to translate ids. */
+static int map_userns(const struct world *w, const struct stat *st,
+		      uint32_t host_uid, struct err *err)
+{
+	struct uapi_clone_args args = { .flags = UAPI_CLONE_NEWUSER,
+					.exit_signal = SIGCHLD };
+	char path[64];
+	int fd = NO_FD;
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	if (pid < 0)
+		return err_errno(err, errno, "make a user namespace");
+	(void)snprintf(path, sizeof(path), "%ld/ns/user", pid);
+	if (map_one(w, (pid_t)pid, "uid_map", st->st_uid, host_uid) == 0 &&
+	    map_one(w, (pid_t)pid, "gid_map", st->st_gid, host_uid) == 0)
+		fd = openat(w->proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		(void)err_errno(err, errno, "map ids for a mount");
+	(void)kill((pid_t)pid, SIGKILL);
+	(void)waitpid((pid_t)pid, NULL, 0);
+	return fd < 0 ? -err->code : fd;
+}
+
+static int id_map(const struct world *w, int mnt, const struct stat *st,
+		  const struct box *b, bool must, struct err *err)
+{
+	_cleanup_fd_ int ns = map_userns(w, st, b->host_uid, err);
+	struct uapi_mount_attr attr = { .attr_set = UAPI_MOUNT_ATTR_IDMAP };
+
+	if (ns < 0)
+		return ns;
+	attr.userns_fd = (uint64_t)ns;
+	if (sys_mount_setattr(mnt, "", AT_EMPTY_PATH, &attr) == 0)
+		return 0;
+	if (!must && errno == EINVAL)
+		return 0; /* read-only: what others may read is shown */
+	return err_errno(err, errno,
+			 "map ids: its file system cannot do that; mount it "
+			 "read-only, or use --workspace and --copy-out");
+}
+
+static uint64_t attributes(const struct wire_mount *m)
+{
+	uint64_t attr = MNT_SAFE;
+
+	if (m->flags & WIRE_MNT_RO)
+		attr |= UAPI_MOUNT_ATTR_RDONLY;
+	if (m->flags & WIRE_MNT_NOEXEC)
+		attr |= UAPI_MOUNT_ATTR_NOEXEC;
+	return attr;
+}
+
+static int open_bind(const struct world *w, const struct box *b,
+		     const struct wire_mount *m, const char *path,
+		     struct err *err)
+{
+	struct stat st;
+	_cleanup_fd_ int source = open_source(w, path, &st, err);
+	_cleanup_fd_ int mnt = NO_FD;
+
+	if (source < 0)
+		return source;
+	if (m->source_ino &&
+	    (st.st_ino != m->source_ino || st.st_dev != m->source_dev))
+		return err_set(err, ESTALE,
+			       "'%s' is no longer what it was a moment ago",
+			       path);
+	mnt = mnt_clone(source, "", err);
+	if (mnt < 0 || mnt_restrict(mnt, attributes(m), err) < 0)
+		return err_wrap(err, "mount '%s'", path);
+	if ((m->flags & WIRE_MNT_IDMAP) && w->is_root &&
+	    id_map(w, mnt, &st, b, !(m->flags & WIRE_MNT_RO), err) < 0)
+		return err_wrap(err, "mount '%s'", path);
+	return take_fd(&mnt);
+}
+
+/* A device by its number, not by its name (CVE-2025-31133). */
+static int open_dev(const struct world *w, const struct wire_mount *m,
+		    const char *path, struct err *err)
+{
+	struct stat st;
+	_cleanup_fd_ int source = open_source(w, path, &st, err);
+	_cleanup_fd_ int mnt = NO_FD;
+
+	if (source < 0)
+		return source;
+	if (!S_ISCHR(st.st_mode) ||
+	    st.st_rdev != makedev(m->dev >> 8, m->dev & 255))
+		return err_set(err, EPERM,
+			       "'%s' is not the device %u:%u; the host's /dev "
+			       "is not what it should be",
+			       path, m->dev >> 8, m->dev & 255);
+	mnt = mnt_clone(source, "", err);
+	if (mnt < 0 || mnt_restrict(mnt, UAPI_MOUNT_ATTR_NOSUID |
+						 UAPI_MOUNT_ATTR_NOEXEC,
+				    err) < 0)
+		return err_wrap(err, "mount '%s'", path);
+	return take_fd(&mnt);
+}
+
+static int open_disk(struct box *b, const struct wire_mount *m, struct err *err)
+{
+	const struct mnt_tmpfs opt = { .size = m->size,
+				       .inodes = m->inodes,
+				       .mode = 0755,
+				       .uid = b->host_uid,
+				       .gid = b->host_uid,
+				       .attr = attributes(m) };
+	_cleanup_fd_ int mnt = NO_FD;
+	int kept;
+
+	if (b->n_disks >= BOX_DISKS)
+		return err_set(err, E2BIG, "more than %d places in memory",
+			       BOX_DISKS);
+	mnt = mnt_tmpfs(&opt, err);
+	if (mnt < 0)
+		return mnt;
+	kept = fcntl(mnt, F_DUPFD_CLOEXEC, KEEPER_RESERVED);
+	if (kept < 0)
+		return err_errno(err, errno, "keep a disk");
+	b->disks[b->n_disks++] = kept;
+	if (m->flags & WIRE_MNT_WORK)
+		b->work = kept;
+	return take_fd(&mnt);
+}
+
+static int open_one(struct keeper *k, struct box *b,
+		    const struct wire_spec *spec, const struct wire_mount *m,
+		    struct err *err)
+{
+	const struct world *w = &k->world;
+
+	switch ((enum wire_mount_kind)m->kind) {
+	case WIRE_BIND:
+		return open_bind(w, b, m, wire_str(spec, m->source), err);
+	case WIRE_DEV:
+		return open_dev(w, m, wire_str(spec, m->source), err);
+	case WIRE_TMPFS:
+		return open_disk(b, m, err);
+	}
+	return err_set(err, EPROTO, "unknown kind of mount");
+}
+
+int mounts_open(struct keeper *k, struct box *b, const struct wire_spec *spec,
+		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err)
+{
+	*ret_n = 0;
+	*ret_mask = 0;
+	for (uint32_t i = 0; i < spec->n_mounts; i++) {
+		const struct wire_mount *m = &spec->mounts[i];
+		int fd = open_one(k, b, spec, m, err);
+
+		if (fd == -ENOENT && (m->flags & WIRE_MNT_OPTIONAL)) {
+			err->code = 0;
+			continue;
+		}
+		if (fd < 0)
+			return err_stage(err, "mounts");
+		ret_fds[(*ret_n)++] = fd;
+		*ret_mask |= 1ULL << i;
+	}
+	return 0;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * An empty box: its groups, its namespaces and its init, which then waits.
+ *
+ * The child borrows the keeper's memory until it becomes init (CLONE_VM and
+ * CLONE_VFORK): nothing is copied, and the keeper goes on when init runs. It
+ * enters the version 1 groups itself, because moving oneself is cheap, and
+ * the version 2 group by being born there.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "keeper/keeper.h"
+#include "os/caps.h"
+#include "os/clone.h"
+#include "os/uapi.h"
+
+#define NAMESPACES                                                             \
+	(UAPI_CLONE_NEWUSER | UAPI_CLONE_NEWNS | UAPI_CLONE_NEWPID |           \
+	 UAPI_CLONE_NEWNET | UAPI_CLONE_NEWIPC | UAPI_CLONE_NEWUTS)
+
+struct birth {
+	int sock;
+	int lock;
+	int init;
+	int tasks[CG_ROLES];
+	int n_tasks;
+	volatile int error; /* the child's, before it is init */
+	const char *volatile what;
+};
+
+static const char *const init_argv[] = { "cordon-init", NULL };
+
+#ifdef CORDON_TEST_BUILD
+extern char **environ;
+#define init_env environ
+#else
+static const char *const init_env[] = { NULL };
+#endif
+
+static int child_steps(struct birth *b)
+{
+	for (int i = 0; i < b->n_tasks; i++)
+		if (write(b->tasks[i], "0", 1) != 1) {
+			b->what = "join a cgroup";
+			return errno;
+		}
+	b->what = "keep capabilities";
+	if (caps_keep_over_exec() < 0)
+		return EPERM;
+	b->what = "hand descriptors to init";
+	if (dup2(b->sock, KEEPER_SOCK) < 0)
+		return errno;
+	if (b->lock >= 0 && dup2(b->lock, KEEPER_RESERVED) < 0)
+		return errno;
+	b->what = "start init";
+	(void)syscall(SYS_execveat, b->init, "", init_argv, init_env,
+		      AT_EMPTY_PATH);
+	return errno;
+}
+
+/* In the child, with the keeper's memory. */
+static void child_main(void *arg)
+{
+	struct birth *b = arg;
+
+	b->error = child_steps(b);
+	_exit(70);
+}
+
+static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
+		      struct err *err)
+{
+	int cgroup = cg_box_clone_fd(&k->cg, &b->cg);
+	struct uapi_clone_args args = {
+		.flags = NAMESPACES | UAPI_CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&b->pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	int r;
+
+	if (cgroup >= 0) {
+		args.flags |= UAPI_CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup;
+	}
+	r = world_enter(&k->world, true);
+	if (r < 0)
+		return err_errno(err, -r, "enter the empty mount namespace");
+	b->pid = clone_vfork(&args, child_main, birth);
+	r = world_enter(&k->world, false);
+	if (b->pid < 0) {
+		r = -b->pid;
+		b->pid = 0;
+		b->pidfd = NO_FD;
+		return err_errno(err, r, "make namespaces for a box");
+	}
+	if (r < 0)
+		return err_errno(err, -r, "leave the empty mount namespace");
+	if (birth->error)
+		return err_errno(err, birth->error, "%s", birth->what);
+	return 0;
+}
+
+static int write_proc(const struct world *w, pid_t pid, const char *file,
+		      const char *text, struct err *err)
+{
+	char path[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
+	r = io_write_file(w->proc, path, text);
+	if (r < 0)
+		return err_errno(err, -r, "write /proc/%s", path);
+	return 0;
+}
+
+static int join(struct keeper *k, struct box *b, struct err *err)
+{
+	struct birth birth = { .lock = b->lock, .init = k->world.init };
+	_cleanup_fd_ int ours = NO_FD;
+	_cleanup_fd_ int theirs = NO_FD;
+	int pair[2];
+	int r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(err, errno, "make a socket for init");
+	ours = pair[0];
+	theirs = pair[1];
+	birth.sock = theirs;
+	birth.n_tasks = cg_box_open_tasks(&k->cg, &b->cg, birth.tasks, err);
+	if (birth.n_tasks < 0)
+		return birth.n_tasks;
+	r = clone_init(k, b, &birth, err);
+	while (birth.n_tasks > 0)
+		(void)close(birth.tasks[--birth.n_tasks]);
+	if (r < 0)
+		return r;
+	b->sock = take_fd(&ours);
+	/* When memory runs out on the host, boxes go before it. */
+	return write_proc(&k->world, b->pid, "oom_score_adj", "300", err);
+}
+
+static int watch(struct keeper *k, struct box *b, struct err *err)
+{
+	uint64_t at = (uint64_t)(b - k->boxes);
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	ev.data.u64 = at << 2 | KEEPER_EV_SOCK;
+	if (epoll_ctl(k->epoll, EPOLL_CTL_ADD, b->sock, &ev) < 0)
+		return err_errno(err, errno, "watch init");
+	ev.data.u64 = at << 2 | KEEPER_EV_PIDFD;
+	if (epoll_ctl(k->epoll, EPOLL_CTL_ADD, b->pidfd, &ev) < 0)
+		return err_errno(err, errno, "watch init");
+	return 0;
+}
+
+static int box_fill(struct keeper *k, struct box *b, struct err *err)
+{
+	char name[48];
+
+	if (k->world.uid_count > 0 && !b->caller_uid) {
+		b->lock = uid_take(&k->world, &b->host_uid, err);
+		if (b->lock < 0)
+			return b->lock;
+	} else {
+		b->host_uid = k->world.caller;
+	}
+	(void)snprintf(name, sizeof(name), "cordon-%s-%u", k->id, b->serial);
+	if (cg_box_make(&k->cg, name, &b->cg, err) < 0 || join(k, b, err) < 0)
+		return -err->code;
+	return watch(k, b, err);
+}
+
+static void box_clear(struct box *b)
+{
+	memset(b, 0, sizeof(*b));
+	b->pidfd = NO_FD;
+	b->sock = NO_FD;
+	b->lock = NO_FD;
+	b->work = NO_FD;
+	for (int i = 0; i < CG_ROLES; i++)
+		b->cg.dir[i] = NO_FD;
+}
+
+struct box *box_spawn(struct keeper *k, bool caller_uid, struct err *err)
+{
+	struct box *b = NULL;
+
+	for (int i = 0; i < KEEPER_BOXES && !b; i++)
+		if (k->boxes[i].state == BOX_FREE)
+			b = &k->boxes[i];
+	if (!b) {
+		(void)err_set(err, EBUSY,
+			      "busy: %d boxes are running already; wait for "
+			      "one to end",
+			      KEEPER_BOXES);
+		return NULL;
+	}
+	box_clear(b);
+	b->serial = ++k->serial;
+	b->caller_uid = caller_uid;
+	b->state = BOX_PARKED;
+	if (box_fill(k, b, err) == 0)
+		return b;
+	(void)err_stage(err, "spawn");
+	box_release(k, b);
+	return NULL;
+}
+
+void box_release(struct keeper *k, struct box *b)
+{
+	if (b->pid > 0) {
+		(void)sys_pidfd_kill(b->pidfd, SIGKILL);
+		(void)waitpid(b->pid, NULL, 0);
+	}
+	fd_close(&b->pidfd);
+	fd_close(&b->sock);
+	for (int i = 0; i < b->n_disks; i++)
+		fd_close(&b->disks[i]);
+	(void)cg_box_remove(&k->cg, &b->cg);
+	fd_close(&b->lock);
+	b->state = BOX_FREE;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The keeper's own place in the machine.
+ *
+ * Theory of operation. Mounts can only be copied by a process that is capable
+ * in their mount namespace, so the keeper has one of its own: as root a plain
+ * copy of the host's, as an ordinary user a copy owned by a user namespace in
+ * which it is capable. New mounts of the host still arrive there (slave
+ * propagation). Boxes, though, are cloned from a second namespace that holds
+ * next to nothing: a tiny read-only tmpfs and the host's procfs. So a box
+ * never has a host mount in its namespace, not even for a moment, and making
+ * one does not cost more on a host with a thousand mounts.
+ *
+ * Ids are mapped one to one in the keeper's user namespace, so an id means
+ * the same here as on the host.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "keeper/keeper.h"
+#include "os/landlock.h"
+#include "os/mnt.h"
+#include "os/uapi.h"
+
+#define PROC_MAGIC 0x9fa0
+
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#define F_SEAL_SEAL 1
+#define F_SEAL_SHRINK 2
+#define F_SEAL_GROW 4
+#define F_SEAL_WRITE 8
+#endif
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x10U
+#endif
+
+/* Host uids of boxes when root: above systemd's container range. */
+#define ROOT_UID_BASE 0x70000000U
+#define ROOT_UID_COUNT 65536U
+
+extern const unsigned char cordon_init_start[];
+extern const unsigned char cordon_init_end[];
+
+static int seal_init(struct world *w, struct err *err)
+{
+	size_t size = (size_t)(cordon_init_end - cordon_init_start);
+
+	w->init = memfd_create("cordon-init",
+			       MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	if (w->init < 0 && errno == EINVAL) /* before Linux 6.3 */
+		w->init = memfd_create("cordon-init",
+				       MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (w->init < 0)
+		return err_errno(err, errno, "make a memfd for init");
+	if (io_write_all(w->init, cordon_init_start, size) < 0 ||
+	    fcntl(w->init, F_ADD_SEALS,
+		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return err_errno(err, errno, "seal init");
+	return 0;
+}
+
+/* A procfs that is not one would let someone else answer for the kernel. */
+static int open_proc(struct world *w, struct err *err)
+{
+	struct statfs fs;
+
+	w->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w->proc < 0 || fstatfs(w->proc, &fs) < 0)
+		return err_errno(err, errno, "open /proc");
+	if (fs.f_type != PROC_MAGIC)
+		return err_set(err, EPERM,
+			       "/proc is not a procfs; mount one there");
+	return 0;
+}
+
+/* The caller's line in /etc/subuid or /etc/subgid: "name:start:count". */
+static bool sub_range(const char *file, const char *name, uint32_t *ret_base,
+		      uint32_t *ret_count)
+{
+	char text[8192];
+	char number[16];
+
+	(void)snprintf(number, sizeof(number), "%u", (unsigned int)getuid());
+	if (io_read_file(AT_FDCWD, file, text, sizeof(text)) <= 0)
+		return false;
+	for (char *p = text; *p; p = strchrnul(p, '\n')) {
+		char who[64];
+		unsigned int base;
+		unsigned int count;
+
+		p += *p == '\n';
+		if (sscanf(p, "%63[^:\n]:%u:%u", who, &base, &count) != 3 ||
+		    count == 0)
+			continue;
+		if (strcmp(who, number) != 0 && strcmp(who, name) != 0)
+			continue;
+		*ret_base = base;
+		*ret_count = count;
+		return true;
+	}
+	return false;
+}
+
+static void caller_name(char *ret, size_t size)
+{
+	char text[16384];
+
+	ret[0] = '\0';
+	if (io_read_file(AT_FDCWD, "/etc/passwd", text, sizeof(text)) <= 0)
+		return;
+	for (char *p = text; *p; p = strchrnul(p, '\n')) {
+		char who[64];
+		unsigned int uid;
+
+		p += *p == '\n';
+		if (sscanf(p, "%63[^:\n]:%*[^:\n]:%u:", who, &uid) == 2 &&
+		    uid == getuid()) {
+			(void)snprintf(ret, size, "%s", who);
+			return;
+		}
+	}
+}
+
+static int run_helper(const char *program, pid_t pid, uint32_t own,
+		      uint32_t base, uint32_t count)
+{
+	char text[5][16];
+	const char *const argv[] = { program, text[0], text[1], text[1], "1",
+				     text[2], text[2], text[3], NULL };
+	static const char *const env[] = { "PATH=/usr/bin:/bin:/usr/sbin",
+					   NULL };
+	int status;
+	pid_t child;
+
+	(void)snprintf(text[0], sizeof(text[0]), "%d", (int)pid);
+	(void)snprintf(text[1], sizeof(text[1]), "%u", own);
+	(void)snprintf(text[2], sizeof(text[2]), "%u", base);
+	(void)snprintf(text[3], sizeof(text[3]), "%u", count);
+	child = vfork();
+	if (child == 0) {
+		(void)execve(program, (char **)argv, (char **)env);
+		_exit(127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		return -1;
+	return status == 0 ? 0 : -1;
+}
+
+/*
+ * newuidmap(1) and newgidmap(1) may give the namespace of process `pid` the
+ * caller's range. They must run outside of it, so a child does it that is
+ * forked before; it answers with its exit status.
+ */
+static pid_t fork_mapper(struct world *w, uint32_t gid_base, int go[2])
+{
+	pid_t self = getpid();
+	pid_t child = fork();
+	char c;
+
+	if (child != 0)
+		return child;
+	(void)close(go[1]);
+	if (read(go[0], &c, 1) != 1)
+		_exit(1);
+	if (run_helper("/usr/bin/newuidmap", self, w->caller, w->uid_base,
+		       w->uid_count) < 0 ||
+	    run_helper("/usr/bin/newgidmap", self, w->caller_gid, gid_base,
+		       w->uid_count) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+static int map_self(const struct world *w, struct err *err)
+{
+	char line[64];
+
+	if (io_write_file(AT_FDCWD, "/proc/self/setgroups", "deny") < 0)
+		return err_errno(err, EPERM, "write /proc/self/setgroups");
+	(void)snprintf(line, sizeof(line), "%u %u 1", w->caller, w->caller);
+	if (io_write_file(AT_FDCWD, "/proc/self/uid_map", line) < 0)
+		return err_errno(err, EPERM, "write /proc/self/uid_map");
+	(void)snprintf(line, sizeof(line), "%u %u 1", w->caller_gid,
+		       w->caller_gid);
+	if (io_write_file(AT_FDCWD, "/proc/self/gid_map", line) < 0)
+		return err_errno(err, EPERM, "write /proc/self/gid_map");
+	return 0;
+}
+
+static int no_userns(struct err *err)
+{
+	return err_set(err, EPERM,
+		       "make a user namespace: not permitted here; as root "
+		       "set user.max_user_namespaces and "
+		       "kernel.unprivileged_userns_clone to allow it "
+		       "(cordon doctor says more)");
+}
+
+/* True once the ranges of the caller are mapped; false: use one id. */
+static bool enter_mapped(struct world *w, struct err *err)
+{
+	char name[64];
+	uint32_t gid_base = 0;
+	uint32_t gid_count = 0;
+	int go[2];
+	int status = 1;
+	pid_t mapper;
+
+	caller_name(name, sizeof(name));
+	if (access("/usr/bin/newuidmap", X_OK) < 0 ||
+	    !sub_range("/etc/subuid", name, &w->uid_base, &w->uid_count) ||
+	    !sub_range("/etc/subgid", name, &gid_base, &gid_count) ||
+	    gid_base != w->uid_base || pipe2(go, O_CLOEXEC) < 0) {
+		w->uid_count = 0;
+		return false;
+	}
+	w->uid_count = MIN(MIN(w->uid_count, gid_count), ROOT_UID_COUNT);
+	mapper = fork_mapper(w, gid_base, go);
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		(void)no_userns(err);
+	else
+		(void)!write(go[1], "g", 1);
+	(void)close(go[0]);
+	(void)close(go[1]);
+	if (mapper > 0)
+		(void)waitpid(mapper, &status, 0);
+	if (status == 0)
+		(void)setgroups(0, NULL);
+	else
+		w->uid_count = 0;
+	return status == 0;
+}
+
+static int enter_as_user(struct world *w, struct err *err)
+{
+	/* Our files in /proc must be ours to write the maps. */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	err->code = 0;
+	if (enter_mapped(w, err))
+		return 0;
+	if (err->code)
+		return -err->code;
+	/* The range could not be had, and the namespace may be made already. */
+	if (access("/proc/self/ns/user", F_OK) == 0 &&
+	    unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return no_userns(err);
+	return map_self(w, err);
+}
+
+static int enter_as_root(struct world *w, struct err *err)
+{
+	w->uid_base = ROOT_UID_BASE;
+	w->uid_count = ROOT_UID_COUNT;
+	if (setgroups(0, NULL) < 0)
+		return err_errno(err, errno, "drop supplementary groups");
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_errno(err, errno, "make a mount namespace");
+	return 0;
+}
+
+/* Fills the tmpfs that a box starts from; see stage-proc.c. */
+static int furnish(int t, struct err *err)
+{
+	_cleanup_fd_ int empty = NO_FD;
+
+	if (mkdirat(t, "proc", 0755) < 0 || mkdirat(t, "root", 0755) < 0 ||
+	    mkdirat(t, "void", 0555) < 0)
+		return err_errno(err, errno, "furnish the empty namespace");
+	empty = openat(t, "empty", O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
+	if (empty < 0)
+		return err_errno(err, errno, "furnish the empty namespace");
+	return 0;
+}
+
+/* Leaves the process in the new, nearly empty namespace. */
+static int make_empty(struct world *w, struct err *err)
+{
+	const struct mnt_tmpfs opt = { .size = 1 << 16,
+				       .inodes = 16,
+				       .mode = 0755,
+				       .uid = w->caller,
+				       .gid = w->caller_gid,
+				       .attr = MNT_SAFE |
+					       UAPI_MOUNT_ATTR_NOEXEC };
+	_cleanup_fd_ int t = NO_FD;
+	_cleanup_fd_ int proc = NO_FD;
+
+	if (unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) < 0)
+		return err_errno(err, errno, "make a mount namespace");
+	t = mnt_tmpfs(&opt, err);
+	proc = t < 0 ? t : mnt_clone(AT_FDCWD, "/proc", err);
+	if (proc < 0 || furnish(t, err) < 0 ||
+	    mnt_restrict(t, UAPI_MOUNT_ATTR_RDONLY, err) < 0 ||
+	    mnt_attach_at(t, AT_FDCWD, "/usr", err) < 0 ||
+	    mnt_attach_at(proc, t, "proc", err) < 0)
+		return -err->code;
+	if (fchdir(t) < 0 || sys_pivot_root(".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return err_errno(err, errno, "enter the empty namespace");
+	return 0;
+}
+
+static int make_namespaces(struct world *w, struct err *err)
+{
+	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
+		return err_errno(err, errno, "stop mounts from leaving");
+	w->ns_host = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (w->ns_host < 0)
+		return err_errno(err, errno, "open /proc/self/ns/mnt");
+	if (make_empty(w, err) < 0)
+		return -err->code;
+	w->ns_empty = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (w->ns_empty < 0 || setns(w->ns_host, CLONE_NEWNS) < 0)
+		return err_errno(err, errno, "return to the host's mounts");
+	w->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w->root < 0)
+		return err_errno(err, errno, "open the host's root");
+	return 0;
+}
+
+int world_enter(const struct world *w, bool empty)
+{
+	int ns = empty ? w->ns_empty : w->ns_host;
+
+	return setns(ns, CLONE_NEWNS) < 0 ? -errno : 0;
+}
+
+static int open_runtime(struct world *w, struct err *err)
+{
+	const char *dir = getenv("CORDON_RUNTIME_DIR");
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+
+	if (dir && dir[0] == '/')
+		(void)snprintf(w->runtime, sizeof(w->runtime), "%s", dir);
+	else if (w->is_root)
+		(void)snprintf(w->runtime, sizeof(w->runtime), "/run/cordon");
+	else if (xdg && xdg[0] == '/')
+		(void)snprintf(w->runtime, sizeof(w->runtime), "%.200s/cordon",
+			       xdg);
+	else
+		(void)snprintf(w->runtime, sizeof(w->runtime),
+			       "/tmp/cordon-%u", (unsigned int)w->caller);
+	if (mkdir(w->runtime, 0700) < 0 && errno != EEXIST)
+		return err_errno(err, errno,
+				 "make '%s' (CORDON_RUNTIME_DIR names another)",
+				 w->runtime);
+	w->runtime_fd = open(w->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+						 O_CLOEXEC);
+	if (w->runtime_fd < 0 || fstat(w->runtime_fd, &st) < 0)
+		return err_errno(err, errno, "open '%s'", w->runtime);
+	if (st.st_uid != w->caller || (st.st_mode & 022))
+		return err_set(err, EPERM,
+			       "'%s' belongs to someone else or may be "
+			       "written by others; remove it, or set "
+			       "CORDON_RUNTIME_DIR",
+			       w->runtime);
+	return 0;
+}
+
+int world_open(struct world *w, struct err *err)
+{
+	w->caller = geteuid();
+	w->caller_gid = getegid();
+	w->is_root = w->caller == 0;
+	w->landlock_abi = landlock_abi();
+	if (open_proc(w, err) < 0 || open_runtime(w, err) < 0 ||
+	    seal_init(w, err) < 0)
+		return -err->code;
+	if ((w->is_root ? enter_as_root(w, err) : enter_as_user(w, err)) < 0)
+		return -err->code;
+	return make_namespaces(w, err);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/caps.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+
+#include "base/util.h"
+#include "os/uapi.h"
+
+#define CAP_VERSION_3 0x20080522
+
+/* include/uapi/linux/capability.h */
+enum {
+	CAP_CHOWN = 0,
+	CAP_DAC_OVERRIDE = 1,
+	CAP_FOWNER = 3,
+	CAP_SETGID = 6,
+	CAP_SETUID = 7,
+	CAP_SETPCAP = 8,
+	CAP_SYS_ADMIN = 21,
+	CAP_LAST_POSSIBLE = 63,
+};
+
+#define SECBIT_NOROOT_LOCKED 0x3
+#define SECBIT_NO_SETUID_FIXUP_LOCKED 0xc
+#define SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED 0xc0
+
+struct cap_header {
+	uint32_t version;
+	int pid;
+};
+
+struct cap_data {
+	uint32_t effective;
+	uint32_t permitted;
+	uint32_t inheritable;
+};
+
+int caps_keep_over_exec(void)
+{
+	static const uint8_t keep[] = { CAP_CHOWN,    CAP_DAC_OVERRIDE,
+					CAP_FOWNER,   CAP_SETGID,
+					CAP_SETUID,   CAP_SETPCAP,
+					CAP_SYS_ADMIN };
+	struct cap_header head = { CAP_VERSION_3, 0 };
+	struct cap_data data[2];
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	data[0].inheritable = data[0].permitted;
+	data[1].inheritable = data[1].permitted;
+	if (syscall(SYS_capset, &head, data) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(keep); i++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, keep[i], 0,
+			  0) < 0)
+			return -errno;
+	return 0;
+}
+
+int caps_drop_all(struct err *err)
+{
+	struct cap_header head = { CAP_VERSION_3, 0 };
+	const struct cap_data none[2] = { 0 };
+
+	/* EINVAL: past the last capability that this kernel knows */
+	for (int cap = 0; cap <= CAP_LAST_POSSIBLE; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+			if (errno == EINVAL)
+				break;
+			return err_errno(err, errno,
+					 "drop capability %d for ever", cap);
+		}
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT_LOCKED |
+					     SECBIT_NO_SETUID_FIXUP_LOCKED |
+					     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) <
+	    0)
+		return err_errno(err, errno, "lock the capability rules");
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return err_errno(err, errno, "clear ambient capabilities");
+	if (syscall(SYS_capset, &head, none) < 0)
+		return err_errno(err, errno, "drop all capabilities");
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Capabilities, by system call: two structures and three prctls. libcap would
+ * be linked into two static programs for them.
+ */
+
+#include "base/err.h"
+
+/* Keeps the capabilities that set-up needs across one exec (ambient). */
+int caps_keep_over_exec(void);
+
+/* Empties all five sets and locks them so: no exec can give one back. */
+int caps_drop_all(struct err *err);

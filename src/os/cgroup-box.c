@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The groups of one box: made, limited, killed, read and removed. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "os/cgroup.h"
+
+static bool owns(const struct cg_tree *tree, int role)
+{
+	return tree->role[role].fd >= 0 && (int)tree->role[role].same == role;
+}
+
+static int put(int dir, const char *file, const char *text, struct err *err)
+{
+	int r = io_write_file(dir, file, text);
+
+	if (r < 0)
+		return err_errno(err, -r, "write '%s' to %s", text, file);
+	return 0;
+}
+
+/* Writes `n` of the tree's CPUs, from index `first` on, going round. */
+static int put_cpus(const struct cg_tree *tree, int dir, unsigned int first,
+		    unsigned int n, struct err *err)
+{
+	char text[4096];
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < n && len < sizeof(text) - 8; i++) {
+		unsigned int at = (first + i) % tree->n_cpus;
+
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u",
+					i ? "," : "", tree->cpus[at]);
+	}
+	return put(dir, "cpuset.cpus", text, err);
+}
+
+/* A version 1 cpuset is empty at first, and then nobody can enter it. */
+static int fill_cpuset(const struct cg_tree *tree, int dir, struct err *err)
+{
+	if (dir < 0 || tree->role[CG_CPUSET].v2)
+		return 0;
+	if (put(dir, "cpuset.mems", tree->mems, err) < 0)
+		return -(err ? err->code : EIO);
+	return put_cpus(tree, dir, 0, tree->n_cpus, err);
+}
+
+int cg_box_make(const struct cg_tree *tree, const char *name,
+		struct cg_box *ret_box, struct err *err)
+{
+	struct cg_box box = { 0 };
+
+	(void)snprintf(box.name, sizeof(box.name), "%s", name);
+	for (int i = 0; i < CG_ROLES; i++)
+		box.dir[i] = NO_FD;
+	*ret_box = box;
+	for (int i = 0; i < CG_ROLES; i++) {
+		const struct cg_parent *p = &tree->role[i];
+
+		if (p->fd < 0)
+			continue;
+		if (!owns(tree, i)) {
+			box.dir[i] = box.dir[p->same];
+			continue;
+		}
+		if (mkdirat(p->fd, name, 0755) < 0)
+			goto fail;
+		box.dir[i] = openat(p->fd, name,
+				    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (box.dir[i] < 0)
+			goto fail;
+	}
+	if (fill_cpuset(tree, box.dir[CG_CPUSET], err) < 0) {
+		(void)cg_box_remove(tree, &box);
+		return -(err ? err->code : EIO);
+	}
+	*ret_box = box;
+	return 0;
+fail:
+	err_errno(err, errno, "make cgroup '%s'", name);
+	(void)cg_box_remove(tree, &box);
+	return -(err ? err->code : EIO);
+}
+
+static int put_num(int dir, const char *file, uint64_t n, struct err *err)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	return put(dir, file, text, err);
+}
+
+static int limit_memory(int dir, bool v2, uint64_t bytes, struct err *err)
+{
+	int r;
+
+	if (dir < 0)
+		return 0;
+	if (put_num(dir, v2 ? "memory.max" : "memory.limit_in_bytes", bytes,
+		    err) < 0)
+		return -err->code;
+	if (v2)
+		r = io_write_file(dir, "memory.swap.max", "0");
+	else if (put_num(dir, "memory.memsw.limit_in_bytes", bytes, NULL) == 0)
+		return 0;
+	else
+		r = io_write_file(dir, "memory.swappiness", "0");
+	/* No such file: the kernel counts no swap, or there is none. */
+	if (r < 0 && r != -ENOENT)
+		return err_errno(err, -r, "turn off swap");
+	return 0;
+}
+
+static int limit_cpu(int dir, bool v2, const struct cg_limits *l,
+		     struct err *err)
+{
+	char text[48];
+
+	if (dir < 0)
+		return 0;
+	if (v2) {
+		(void)snprintf(text, sizeof(text), "%llu %llu",
+			       (unsigned long long)l->cpu_quota_us,
+			       (unsigned long long)l->cpu_period_us);
+		return put(dir, "cpu.max", text, err);
+	}
+	if (l->cpu_period_us != 100000 &&
+	    put_num(dir, "cpu.cfs_period_us", l->cpu_period_us, err) < 0)
+		return -err->code;
+	return put_num(dir, "cpu.cfs_quota_us", l->cpu_quota_us, err);
+}
+
+int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
+		 const struct cg_limits *l, struct err *err)
+{
+	const struct cg_parent *p = tree->role;
+
+	if (limit_memory(box->dir[CG_MEMORY], p[CG_MEMORY].v2, l->memory, err) <
+		    0 ||
+	    limit_cpu(box->dir[CG_CPU], p[CG_CPU].v2, l, err) < 0)
+		return -err->code;
+	if (box->dir[CG_CPUSET] >= 0 &&
+	    put_cpus(tree, box->dir[CG_CPUSET], l->first_cpu, l->n_cpus, err) <
+		    0)
+		return -err->code;
+	if (box->dir[CG_PIDS] < 0)
+		return 0;
+	return put_num(box->dir[CG_PIDS], "pids.max", l->pids, err);
+}
+
+int cg_box_clone_fd(const struct cg_tree *tree, const struct cg_box *box)
+{
+	return tree->role[CG_KILL].v2 ? box->dir[CG_KILL] : NO_FD;
+}
+
+int cg_box_open_tasks(const struct cg_tree *tree, const struct cg_box *box,
+		      int ret_fds[CG_ROLES], struct err *err)
+{
+	int n = 0;
+
+	for (int i = 0; i < CG_ROLES; i++) {
+		int fd;
+
+		if (!owns(tree, i) || tree->role[i].v2)
+			continue;
+		fd = openat(box->dir[i], "tasks", O_WRONLY | O_CLOEXEC);
+		if (fd < 0) {
+			err_errno(err, errno, "open tasks of cgroup '%s'",
+				  box->name);
+			while (n > 0)
+				(void)close(ret_fds[--n]);
+			return -(err ? err->code : EIO);
+		}
+		ret_fds[n++] = fd;
+	}
+	return n;
+}
+
+bool cg_box_kill(const struct cg_box *box)
+{
+	return box->dir[CG_KILL] >= 0 &&
+	       io_write_file(box->dir[CG_KILL], "cgroup.kill", "1") == 0;
+}
+
+/* The number after `key ` in a file of such lines, 0 if it is not there. */
+static uint64_t keyed(int dir, const char *file, const char *key)
+{
+	char text[2048];
+	size_t len = strlen(key);
+
+	if (dir < 0 || io_read_file(dir, file, text, sizeof(text)) < 0)
+		return 0;
+	for (const char *p = text; *p; p = strchrnul(p, '\n')) {
+		p += *p == '\n';
+		if (strncmp(p, key, len) == 0 && p[len] == ' ')
+			return strtoull(p + len + 1, NULL, 10);
+	}
+	return 0;
+}
+
+static uint64_t single(int dir, const char *file)
+{
+	char text[32];
+
+	if (dir < 0 || io_read_file(dir, file, text, sizeof(text)) <= 0)
+		return 0;
+	return strtoull(text, NULL, 10);
+}
+
+bool cg_box_is_empty(const struct cg_box *box)
+{
+	return box->dir[CG_KILL] < 0 ||
+	       keyed(box->dir[CG_KILL], "cgroup.events", "populated") == 0;
+}
+
+bool cg_box_is_full(const struct cg_box *box)
+{
+	uint64_t now = single(box->dir[CG_PIDS], "pids.current");
+
+	return now > 0 && now >= single(box->dir[CG_PIDS], "pids.max");
+}
+
+uint64_t cg_box_cpu_us(const struct cg_tree *tree, const struct cg_box *box)
+{
+	int dir = box->dir[CG_ACCT];
+
+	if (tree->role[CG_ACCT].v2)
+		return keyed(dir, "cpu.stat", "usage_usec");
+	return single(dir, "cpuacct.usage") / 1000;
+}
+
+void cg_box_usage(const struct cg_tree *tree, const struct cg_box *box,
+		  struct cg_usage *ret)
+{
+	int mem = box->dir[CG_MEMORY];
+	bool v2 = tree->role[CG_MEMORY].v2;
+
+	*ret = (struct cg_usage){ 0 };
+	ret->memory_peak =
+		single(mem, v2 ? "memory.peak" : "memory.max_usage_in_bytes");
+	ret->oom_kills = keyed(mem, v2 ? "memory.events" : "memory.oom_control",
+			       "oom_kill");
+	ret->has_cpu = box->dir[CG_ACCT] >= 0;
+	ret->cpu_us = cg_box_cpu_us(tree, box);
+	ret->pids_peak = single(box->dir[CG_PIDS], "pids.peak");
+	ret->pids_refused = keyed(box->dir[CG_PIDS], "pids.events", "max");
+}
+
+int cg_box_remove(const struct cg_tree *tree, struct cg_box *box)
+{
+	int first = 0;
+
+	for (int i = 0; i < CG_ROLES; i++) {
+		if (owns(tree, i) && box->dir[i] >= 0) {
+			(void)close(box->dir[i]);
+			if (unlinkat(tree->role[i].fd, box->name,
+				     AT_REMOVEDIR) < 0 &&
+			    !first)
+				first = -errno;
+		}
+		box->dir[i] = NO_FD;
+	}
+	return first;
+}
+
+/* Signals what is still in the group, by pidfd, in a version 1 hierarchy. */
+static void kill_tasks(int dir)
+{
+	char text[8192];
+	char *p = text;
+
+	if (io_read_file(dir, "cgroup.procs", text, sizeof(text)) <= 0)
+		return;
+	while (*p) {
+		long pid = strtol(p, &p, 10);
+
+		if (pid > 1)
+			(void)kill((pid_t)pid, SIGKILL);
+		p += *p == '\n';
+	}
+}
+
+int cg_sweep(const char *path, const char *name)
+{
+	_cleanup_fd_ int parent = open(path, O_RDONLY | O_DIRECTORY |
+						     O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_fd_ int dir = NO_FD;
+
+	if (parent < 0)
+		return errno == ENOENT ? 0 : -errno;
+	dir = openat(parent, name,
+		     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir < 0)
+		return errno == ENOENT ? 0 : -errno;
+	for (int tries = 0; tries < 50; tries++) {
+		if (unlinkat(parent, name, AT_REMOVEDIR) == 0 ||
+		    errno == ENOENT)
+			return 0;
+		if (errno != EBUSY)
+			return -errno;
+		if (io_write_file(dir, "cgroup.kill", "1") < 0)
+			kill_tasks(dir);
+		usleep(10000);
+	}
+	return -EBUSY;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where groups may be made.
+ *
+ * Theory of operation: mountinfo tells which hierarchies are mounted where,
+ * /proc/self/cgroup tells where this process is in each. On version 1 a box's
+ * group is made below our own, so that a limit set on us holds for our boxes
+ * too; an ordinary user may have been given `cordon/UID` at the top instead.
+ * On version 2 a group with processes cannot hand controllers to its
+ * children (the "no internal processes" rule), so root uses `cordon` at the
+ * top of the tree and an ordinary user the group that was delegated to it,
+ * after moving Cordon's own processes into the leaf `cordon-host`.
+ */
+
+#include "os/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+
+/* The controllers a version 2 group hands down for each role. */
+static const struct {
+	const char *name;
+	const char *v1; /* controller's name in version 1, NULL: none */
+	const char *v2; /* the same in version 2, NULL: always there */
+} roles[] = {
+	[CG_MEMORY] = { "memory", "memory", "memory" },
+	[CG_CPU] = { "cpu", "cpu", "cpu" },
+	[CG_PIDS] = { "pids", "pids", "pids" },
+	[CG_CPUSET] = { "cpuset", "cpuset", "cpuset" },
+	[CG_ACCT] = { "cpuacct", "cpuacct", NULL },
+	[CG_KILL] = { "kill", NULL, NULL },
+};
+_Static_assert(ARRAY_SIZE(roles) == CG_ROLES, "a row for each role");
+
+#define LEAF "cordon-host"
+
+struct scan {
+	char mounts[32768];
+	char groups[4096];
+};
+
+const char *cg_role_name(enum cg_role role)
+{
+	return roles[role].name;
+}
+
+/* Whether `word` stands in the comma-separated `list`. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = list; p; p = strchr(p, ',')) {
+		p += *p == ',';
+		if (strncmp(p, word, len) == 0 &&
+		    (p[len] == ',' || p[len] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+/* Our path in the hierarchy of `controller` ("" is version 2). */
+static bool own_path(const char *groups, const char *controller, char *ret,
+		     size_t size)
+{
+	char line[1024];
+
+	for (const char *p = groups; *p; p = strchrnul(p, '\n')) {
+		char *list;
+		char *path;
+
+		p += *p == '\n';
+		(void)snprintf(line, sizeof(line), "%.*s",
+			       (int)strcspn(p, "\n"), p);
+		list = strchr(line, ':');
+		path = list ? strchr(list + 1, ':') : NULL;
+		if (!path)
+			continue;
+		*path++ = '\0';
+		list++;
+		if (*controller ? has_word(list, controller) : *list == '\0') {
+			(void)snprintf(ret, size, "%s", path);
+			return true;
+		}
+	}
+	return false;
+}
+
+struct mount_line {
+	char root[256];
+	char point[256];
+	char type[32];
+	char options[256];
+};
+
+/*
+ * mountinfo: id parent dev root point options [tags] - type source options
+ */
+static bool parse_mount(const char *line, size_t len, struct mount_line *ret)
+{
+	char copy[1024];
+	char *dash;
+
+	if (len >= sizeof(copy))
+		return false;
+	memcpy(copy, line, len);
+	copy[len] = '\0';
+	dash = strstr(copy, " - ");
+	if (!dash)
+		return false;
+	return sscanf(copy, "%*s %*s %*s %255s %255s", ret->root,
+		      ret->point) == 2 &&
+	       sscanf(dash, " - %31s %*s %255s", ret->type, ret->options) == 2;
+}
+
+/* Finds the mounted hierarchy with `controller`, "" for version 2. */
+static bool find_mount(const char *mounts, const char *controller,
+		       struct mount_line *ret)
+{
+	const char *type = *controller ? "cgroup" : "cgroup2";
+
+	for (const char *p = mounts; *p;) {
+		size_t len = strcspn(p, "\n");
+
+		if (parse_mount(p, len, ret) && strcmp(ret->type, type) == 0 &&
+		    (!*controller || has_word(ret->options, controller)))
+			return true;
+		p += len + (p[len] == '\n');
+	}
+	return false;
+}
+
+/* The directory of our own group under that mount. */
+static bool own_dir(const struct scan *scan, const char *controller,
+		    struct mount_line *m, char *ret, size_t size)
+{
+	char path[256];
+	size_t skip;
+
+	if (!find_mount(scan->mounts, controller, m) ||
+	    !own_path(scan->groups, controller, path, sizeof(path)))
+		return false;
+	skip = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
+	if (skip && strncmp(path, m->root, skip) != 0)
+		skip = strlen(path);
+	(void)snprintf(ret, size, "%s%s", m->point,
+		       strcmp(path + skip, "/") == 0 ? "" : path + skip);
+	return true;
+}
+
+static int open_dir(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static bool is_writable(const char *path)
+{
+	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+}
+
+static void parent_set(struct cg_parent *p, const char *path, bool v2)
+{
+	p->fd = open_dir(path);
+	p->v2 = v2;
+	(void)snprintf(p->path, sizeof(p->path), "%s", path);
+}
+
+static void find_v1(struct cg_tree *tree, const struct scan *scan,
+		    enum cg_role role)
+{
+	struct mount_line m;
+	char dir[CG_PATH_MAX];
+
+	if (!roles[role].v1 ||
+	    !own_dir(scan, roles[role].v1, &m, dir, sizeof(dir)))
+		return;
+	if (!is_writable(dir))
+		(void)snprintf(dir, sizeof(dir), "%s/cordon/%u", m.point,
+			       (unsigned int)geteuid());
+	if (is_writable(dir))
+		parent_set(&tree->role[role], dir, false);
+}
+
+/* Enables what the parent has; the number of controllers enabled. */
+static int enable_controllers(const char *dir)
+{
+	_cleanup_fd_ int fd = open_dir(dir);
+	int n = 0;
+
+	for (int i = 0; fd >= 0 && i < CG_ROLES; i++) {
+		char word[32];
+
+		if (!roles[i].v2)
+			continue;
+		(void)snprintf(word, sizeof(word), "+%s", roles[i].v2);
+		n += io_write_file(fd, "cgroup.subtree_control", word) == 0;
+	}
+	return n;
+}
+
+static void move_pid(const char *dir, pid_t pid)
+{
+	_cleanup_fd_ int fd = open_dir(dir);
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%d", (int)pid);
+	if (fd >= 0)
+		(void)io_write_file(fd, "cgroup.procs", text);
+}
+
+/* Moves Cordon's own processes to a leaf so that `dir` may hand down. */
+static void step_aside(const char *dir, pid_t also)
+{
+	char leaf[CG_PATH_MAX];
+
+	(void)snprintf(leaf, sizeof(leaf), "%.480s/" LEAF, dir);
+	if (mkdir(leaf, 0755) < 0 && errno != EEXIST)
+		return;
+	move_pid(leaf, getpid());
+	if (also > 0)
+		move_pid(leaf, also);
+}
+
+static bool serves(const char *dir, const char *controller)
+{
+	_cleanup_fd_ int fd = open_dir(dir);
+	char text[256];
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = io_read_file(fd, "cgroup.subtree_control", text, sizeof(text));
+	for (char *p = text; n > 0 && *p; p++)
+		if (*p == ' ' || *p == '\n')
+			*p = ',';
+	return n > 0 && has_word(text, controller);
+}
+
+/* The directory in which version 2 groups are made, "" if there is none. */
+static void v2_parent(const struct mount_line *m, const char *own, pid_t also,
+		      char *ret, size_t size)
+{
+	size_t leaf = sizeof("/" LEAF) - 1;
+	size_t len = strlen(own);
+
+	ret[0] = '\0';
+	if (geteuid() == 0) {
+		if (enable_controllers(m->point) == 0)
+			step_aside(m->point, also);
+		(void)enable_controllers(m->point);
+		(void)snprintf(ret, size, "%s/cordon", m->point);
+		if (mkdir(ret, 0755) < 0 && errno != EEXIST)
+			ret[0] = '\0';
+	} else if (is_writable(own)) {
+		if (len > leaf && strcmp(own + len - leaf, "/" LEAF) == 0)
+			len -= leaf;
+		(void)snprintf(ret, size, "%.*s", (int)len, own);
+		if (enable_controllers(ret) == 0)
+			step_aside(ret, also);
+	}
+	if (ret[0])
+		(void)enable_controllers(ret);
+}
+
+static void find_v2(struct cg_tree *tree, const struct scan *scan, pid_t also)
+{
+	struct mount_line m;
+	char own[CG_PATH_MAX];
+	char dir[CG_PATH_MAX];
+	bool limits = tree->role[CG_MEMORY].fd < 0;
+
+	if (!own_dir(scan, "", &m, own, sizeof(own)))
+		return;
+	if (limits)
+		v2_parent(&m, own, also, dir, sizeof(dir));
+	else
+		(void)snprintf(dir, sizeof(dir), "%s",
+			       is_writable(own) ? own : "");
+	if (!dir[0])
+		return;
+	for (int i = 0; i < CG_ROLES; i++) {
+		if (tree->role[i].fd >= 0 && roles[i].v2)
+			continue;
+		if (roles[i].v2 && !serves(dir, roles[i].v2))
+			continue;
+		fd_close(&tree->role[i].fd);
+		parent_set(&tree->role[i], dir, true);
+	}
+}
+
+/* "0-2,5" to a list. */
+static void parse_cpus(struct cg_tree *tree, const char *text)
+{
+	while (*text >= '0' && *text <= '9') {
+		char *end;
+		unsigned long a = strtoul(text, &end, 10);
+		unsigned long b = a;
+
+		if (*end == '-')
+			b = strtoul(end + 1, &end, 10);
+		for (; a <= b && tree->n_cpus < CG_MAX_CPUS; a++)
+			tree->cpus[tree->n_cpus++] = (uint16_t)a;
+		text = *end == ',' ? end + 1 : end;
+	}
+}
+
+static void find_cpus(struct cg_tree *tree)
+{
+	const struct cg_parent *set = &tree->role[CG_CPUSET];
+	char text[4096] = "";
+
+	if (set->fd >= 0 && set->v2)
+		(void)io_read_file(set->fd, "cpuset.cpus.effective", text,
+				   sizeof(text));
+	else if (set->fd >= 0)
+		(void)io_read_file(set->fd, "cpuset.cpus", text, sizeof(text));
+	if (set->fd >= 0 && !set->v2)
+		(void)io_read_file(set->fd, "cpuset.mems", tree->mems,
+				   sizeof(tree->mems));
+	if (!text[0])
+		(void)io_read_file(AT_FDCWD, "/sys/devices/system/cpu/online",
+				   text, sizeof(text));
+	parse_cpus(tree, text);
+	if (tree->n_cpus == 0)
+		tree->n_cpus = 1;
+}
+
+int cg_tree_open(struct cg_tree *tree, pid_t also, struct err *err)
+{
+	static struct scan scan;
+	ssize_t r;
+
+	memset(tree, 0, sizeof(*tree));
+	for (int i = 0; i < CG_ROLES; i++)
+		tree->role[i].fd = NO_FD;
+	r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", scan.mounts,
+			 sizeof(scan.mounts));
+	if (r < 0)
+		return err_errno(err, (int)-r, "read /proc/self/mountinfo");
+	r = io_read_file(AT_FDCWD, "/proc/self/cgroup", scan.groups,
+			 sizeof(scan.groups));
+	if (r < 0)
+		return err_errno(err, (int)-r, "read /proc/self/cgroup");
+	for (int i = 0; i < CG_ROLES; i++)
+		find_v1(tree, &scan, (enum cg_role)i);
+	find_v2(tree, &scan, also);
+	for (int i = 0; i < CG_ROLES; i++) {
+		struct cg_parent *p = &tree->role[i];
+
+		p->same = (enum cg_role)i;
+		for (int k = i - 1; k >= 0; k--)
+			if (strcmp(p->path, tree->role[k].path) == 0)
+				p->same = (enum cg_role)k;
+	}
+	find_cpus(tree);
+	return 0;
+}
+
+void cg_tree_close(struct cg_tree *tree)
+{
+	for (int i = 0; i < CG_ROLES; i++)
+		fd_close(&tree->role[i].fd);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Control groups, versions 1 and 2, behind one face.
+ *
+ * What a box needs from cgroups is a set of roles. Each role is served by a
+ * directory in some hierarchy: on a version 2 machine one directory serves
+ * them all, on version 1 each controller has its own, and on a hybrid machine
+ * limits come from version 1 while kill and CPU accounting come from the
+ * version 2 tree, which has no controllers but both of those. A role that the
+ * machine cannot serve has no directory; whether that is an error is the
+ * caller's to decide.
+ *
+ * Life: cg_tree_open() finds the parent directories once; for each box
+ * cg_box_make(), cg_box_limit(), the box joins (a version 2 directory by
+ * clone3, version 1 directories by writing "0" to their `tasks`: moving
+ * oneself takes no lock, moving another process waits for an RCU grace
+ * period), cg_box_kill(), cg_box_usage(), cg_box_remove(). Removal needs an
+ * empty box; a directory that could not be removed is left for cg_sweep().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+enum cg_role {
+	CG_MEMORY,
+	CG_CPU,
+	CG_PIDS,
+	CG_CPUSET,
+	CG_ACCT, /* CPU time */
+	CG_KILL, /* kill all at once, know when empty */
+	CG_ROLES,
+};
+
+#define CG_MAX_CPUS 1024
+#define CG_PATH_MAX 512
+
+struct cg_tree {
+	struct cg_parent {
+		int fd;		   /* NO_FD: the role is not served */
+		enum cg_role same; /* the first role with this directory */
+		bool v2;
+		char path[CG_PATH_MAX];
+	} role[CG_ROLES];
+	char mems[64];		     /* v1: memory nodes for a new cpuset */
+	uint16_t cpus[CG_MAX_CPUS];  /* CPUs that boxes may use */
+	unsigned int n_cpus;
+};
+
+struct cg_box {
+	char name[48];
+	int dir[CG_ROLES]; /* NO_FD, or owned by the first role that has it */
+};
+
+struct cg_limits {
+	uint64_t memory;	/* bytes */
+	uint64_t cpu_quota_us;  /* in each period */
+	uint64_t cpu_period_us;
+	uint64_t pids;
+	unsigned int first_cpu; /* index into tree->cpus */
+	unsigned int n_cpus;
+};
+
+struct cg_usage {
+	uint64_t memory_peak; /* bytes, 0 when not known */
+	uint64_t oom_kills;
+	uint64_t cpu_us;
+	bool has_cpu;
+	uint64_t pids_peak;
+	uint64_t pids_refused;
+};
+
+const char *cg_role_name(enum cg_role role);
+
+/*
+ * Finds where this process may make groups, moving itself and `also` into a
+ * leaf where version 2 demands that. Roles that cannot be served are left
+ * without a directory. Fails only if /proc cannot be read.
+ */
+int cg_tree_open(struct cg_tree *tree, pid_t also, struct err *err);
+void cg_tree_close(struct cg_tree *tree);
+
+int cg_box_make(const struct cg_tree *tree, const char *name,
+		struct cg_box *ret_box, struct err *err);
+int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
+		 const struct cg_limits *limits, struct err *err);
+
+/* The version 2 directory to clone into, NO_FD if there is none. */
+int cg_box_clone_fd(const struct cg_tree *tree, const struct cg_box *box);
+
+/* Opens `tasks` of each version 1 directory; the number, or -errno. */
+int cg_box_open_tasks(const struct cg_tree *tree, const struct cg_box *box,
+		      int ret_fds[CG_ROLES], struct err *err);
+
+/* Kills everything in the box; false if the machine has no such call. */
+bool cg_box_kill(const struct cg_box *box);
+bool cg_box_is_empty(const struct cg_box *box);
+uint64_t cg_box_cpu_us(const struct cg_tree *tree, const struct cg_box *box);
+bool cg_box_is_full(const struct cg_box *box); /* of processes */
+void cg_box_usage(const struct cg_tree *tree, const struct cg_box *box,
+		  struct cg_usage *ret);
+
+/* Removes the directories and closes them; 0, or -errno of the first. */
+int cg_box_remove(const struct cg_tree *tree, struct cg_box *box);
+
+/* Kills, then removes, a group of an earlier life below directory `path`. */
+int cg_sweep(const char *path, const char *name);

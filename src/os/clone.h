@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * clone3(2) for a child that borrows its parent's memory.
+ *
+ * The C libraries have no such call (posix_spawn knows no namespaces), and a
+ * child on the parent's own stack would damage it.
+ */
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "os/uapi.h"
+
+/*
+ * Runs fn(arg) in a child made by `args`, to which CLONE_VM, CLONE_VFORK and
+ * a stack are added. fn must end in exec or _exit, and may change memory: the
+ * caller sleeps until then and sees it. Returns the pid, or -errno.
+ */
+pid_t clone_vfork(struct uapi_clone_args *args, void (*fn)(void *arg),
+		  void *arg);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/landlock.h"
+
+#include <errno.h>
+
+#include "base/util.h"
+#include "os/uapi.h"
+
+#define READING                                                                \
+	(UAPI_LANDLOCK_EXECUTE | UAPI_LANDLOCK_READ_FILE |                     \
+	 UAPI_LANDLOCK_READ_DIR)
+
+/* What applies to a file that is not a directory. */
+#define ON_FILES                                                               \
+	(UAPI_LANDLOCK_EXECUTE | UAPI_LANDLOCK_WRITE_FILE |                    \
+	 UAPI_LANDLOCK_READ_FILE | UAPI_LANDLOCK_TRUNCATE |                    \
+	 UAPI_LANDLOCK_IOCTL_DEV)
+
+int landlock_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
+			   UAPI_LANDLOCK_VERSION);
+
+	return abi > 0 ? (int)abi : 0;
+}
+
+/* Every right on files that this ABI knows. */
+static uint64_t fs_rights(int abi)
+{
+	uint64_t rights = (1ULL << 13) - 1;
+
+	if (abi >= 2)
+		rights |= UAPI_LANDLOCK_REFER;
+	if (abi >= 3)
+		rights |= UAPI_LANDLOCK_TRUNCATE;
+	if (abi >= 5)
+		rights |= UAPI_LANDLOCK_IOCTL_DEV;
+	return rights;
+}
+
+int landlock_open(struct landlock *l, struct err *err)
+{
+	struct uapi_landlock_ruleset set = { 0 };
+	size_t size = offsetof(struct uapi_landlock_ruleset, net);
+
+	l->fd = NO_FD;
+	l->abi = landlock_abi();
+	if (l->abi == 0)
+		return err_set(err, EOPNOTSUPP,
+			       "this kernel has no Landlock; enable it "
+			       "(lsm=landlock,...) or pass "
+			       "--best-effort landlock");
+	l->fs = fs_rights(l->abi);
+	set.fs = l->fs;
+	if (l->abi >= 4) {
+		set.net = UAPI_LANDLOCK_NET_BIND_TCP |
+			  UAPI_LANDLOCK_NET_CONNECT_TCP;
+		size = offsetof(struct uapi_landlock_ruleset, scoped);
+	}
+	if (l->abi >= 6) {
+		set.scoped = UAPI_LANDLOCK_SCOPE_ABSTRACT |
+			     UAPI_LANDLOCK_SCOPE_SIGNAL;
+		size = sizeof(set);
+	}
+	l->fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);
+	if (l->fd < 0)
+		return err_errno(err, errno, "create a Landlock ruleset");
+	return 0;
+}
+
+int landlock_allow(struct landlock *l, int fd, bool is_dir, bool write,
+		   struct err *err)
+{
+	struct uapi_landlock_beneath rule = { .parent_fd = fd };
+
+	rule.allowed = READING;
+	if (write)
+		rule.allowed = l->fs & ~(UAPI_LANDLOCK_MAKE_CHAR |
+					 UAPI_LANDLOCK_MAKE_BLOCK);
+	if (!is_dir)
+		rule.allowed &= ON_FILES;
+	rule.allowed &= l->fs;
+	if (syscall(SYS_landlock_add_rule, l->fd, UAPI_LANDLOCK_PATH_BENEATH,
+		    &rule, 0) < 0)
+		return err_errno(err, errno, "add a Landlock rule");
+	return 0;
+}
+
+int landlock_enter(struct landlock *l, struct err *err)
+{
+	_cleanup_fd_ int fd = take_fd(&l->fd);
+
+	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+		return err_errno(err, errno, "enter the Landlock domain");
+	return 0;
+}

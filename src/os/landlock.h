@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Landlock, the second wall: even if a mount were wrong, only the places
+ * named here could be written, no TCP port used, and no process or abstract
+ * socket outside reached. What the kernel's ABI does not know is left out.
+ *
+ *	landlock_open(&l); landlock_allow(&l, fd, write); ... landlock_enter(&l)
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct landlock {
+	int fd;
+	int abi;
+	uint64_t fs; /* what is handled, and so denied unless allowed */
+};
+
+/* The kernel's ABI, 0 if it has no Landlock. */
+int landlock_abi(void);
+
+int landlock_open(struct landlock *l, struct err *err);
+
+/* Allows reading and executing below `fd`, and writing too if `write`. */
+int landlock_allow(struct landlock *l, int fd, bool is_dir, bool write,
+		   struct err *err);
+
+/* Puts the rules in force for this thread and closes `l`. */
+int landlock_enter(struct landlock *l, struct err *err);
