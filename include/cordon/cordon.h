@@ -10,7 +10,7 @@
  *	struct cordon_result *r;
  *
  *	cordon_spec_set(s, "memory", "512m", &err);
- *	cordon_spec_code(s, "python", "print(6 * 7)", 12, &err);
+ *	cordon_spec_code(s, "python", "print(6 * 7)", 12, NULL, &err);
  *	if (cordon_run(c, s, &r, &err) == 0)
  *		printf("%s: %s", cordon_result_cause(r),
  *		       cordon_result_stdout(r, NULL));

@@ -67,7 +67,8 @@ static int real_path(int fd, char *ret, size_t size)
 	return 0;
 }
 
-static int add_bind(struct pack *p, const struct spec_bind *b, struct err *err)
+static int add_bind(struct pack *p, struct wire_box *box,
+		    const struct spec_bind *b, struct err *err)
 {
 	_cleanup_fd_ int fd = open(b->source, O_PATH | O_CLOEXEC);
 	char path[4096];
@@ -87,10 +88,10 @@ static int add_bind(struct pack *p, const struct spec_bind *b, struct err *err)
 	if (b->mode == BIND_RO)
 		flags |= WIRE_MNT_RO;
 	else
-		p->spec.flags |= WIRE_CALLER_UID;
+		box->blob.flags |= WIRE_CALLER_UID;
 	if (!S_ISDIR(st.st_mode))
 		flags |= WIRE_MNT_FILE;
-	m = pack_mount(p, WIRE_BIND, flags, path, b->target);
+	m = pack_mount(p, box, WIRE_BIND, flags, path, b->target);
 	m->source_dev = st.st_dev;
 	m->source_ino = st.st_ino;
 	return 0;
@@ -111,7 +112,8 @@ static int by_length(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-int binds_pack(struct pack *p, const struct cordon_spec *s, struct err *err)
+int binds_pack(struct pack *p, struct wire_box *box,
+	       const struct cordon_spec *s, struct err *err)
 {
 	struct item items[2 * SPEC_MAX_ITEMS];
 	size_t n = 0;
@@ -128,14 +130,14 @@ int binds_pack(struct pack *p, const struct cordon_spec *s, struct err *err)
 		struct wire_mount *m;
 
 		if (items[i].bind) {
-			if (add_bind(p, items[i].bind, err) < 0)
+			if (add_bind(p, box, items[i].bind, err) < 0)
 				return -err->code;
 			continue;
 		}
 		if (strcmp(t->target, "/dev/shm") != 0 &&
 		    check_target(t->target, err) < 0)
 			return err_wrap(err, "tmpfs");
-		m = pack_mount(p, WIRE_TMPFS, 0, NULL, t->target);
+		m = pack_mount(p, box, WIRE_TMPFS, 0, NULL, t->target);
 		m->size = t->size;
 		m->inodes = MAX(t->size >> 20, 4) * 512;
 		if (strcmp(t->target, "/workspace") == 0)

@@ -11,4 +11,5 @@
  * Resolves each source once and adds it with its identity; the keeper will
  * refuse anything else that it finds there. -EPERM for what is never mounted.
  */
-int binds_pack(struct pack *p, const struct cordon_spec *s, struct err *err);
+int binds_pack(struct pack *p, struct wire_box *box,
+	       const struct cordon_spec *s, struct err *err);

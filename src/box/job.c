@@ -433,17 +433,19 @@ static void refuse(struct cordon_job *j, const struct err *why)
 static int send_run(struct cordon_job *j, struct err *err)
 {
 	const struct wire_head head = { WIRE_RUN, j->number };
-	int fds[4] = { NO_FD, NO_FD, NO_FD, NO_FD };
-	int r = open_streams(j, fds + 1, err);
+	int fds[5] = { NO_FD, NO_FD, NO_FD, NO_FD, NO_FD };
+	int r = open_streams(j, fds + 2, err);
 
 	if (r == 0)
 		r = watch_all(j, err);
-	fds[0] = j->prep.memfd;
-	if (r == 0 && io_send(j->handle->sock, &head, sizeof(head), fds, 4) < 0)
+	fds[0] = j->prep.box;
+	fds[1] = j->prep.work;
+	if (r == 0 && io_send(j->handle->sock, &head, sizeof(head), fds, 5) < 0)
 		handle_pump(j->handle); /* it finds the keeper gone */
-	for (int i = 1; i < 4; i++)
+	for (int i = 2; i < 5; i++)
 		fd_close(&fds[i]);
-	fd_close(&j->prep.memfd);
+	fd_close(&j->prep.box);
+	fd_close(&j->prep.work);
 	return r;
 }
 
@@ -483,7 +485,8 @@ static struct cordon_job *job_new(struct cordon *c, const struct cordon_spec *s)
 	j->out = NO_FD;
 	j->err = NO_FD;
 	j->in = NO_FD;
-	j->prep.memfd = NO_FD;
+	j->prep.box = NO_FD;
+	j->prep.work = NO_FD;
 	capture_init(&j->out_cap, s->output);
 	capture_init(&j->err_cap, s->output);
 	capture_init(&j->both_cap, s->output);

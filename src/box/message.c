@@ -49,11 +49,14 @@ static void not_found(struct buf *b, const struct run *run,
 static void limit(struct buf *b, const struct run *run,
 		  const struct cordon_spec *s)
 {
+	bool total = run->outcome.end == WIRE_BY_TOTAL;
+
 	switch (run->verdict.cause) {
 	case CAUSE_TIMEOUT:
 		buf_puts(b, "ended after ");
-		put_time(b, s->timeout_us);
-		buf_puts(b, " (--timeout raises it)");
+		put_time(b, total ? s->total_us : s->timeout_us);
+		buf_printf(b, " (--%s raises it)",
+			   total ? "total-timeout" : "timeout");
 		break;
 	case CAUSE_CPU:
 		buf_puts(b, "ended after ");
@@ -101,7 +104,7 @@ char *message_of(const struct run *run, const struct cordon_spec *s,
 			   strsignal(run->verdict.signal));
 		break;
 	case CAUSE_CANCELLED:
-		buf_printf(&b, "cancelled: %.400s",
+		buf_printf(&b, "%.400s",
 			   cancel_reason ? cancel_reason : "by the caller");
 		break;
 	case CAUSE_NOT_FOUND:

@@ -11,17 +11,18 @@
 #include "base/io.h"
 #include "base/util.h"
 
-int pack_init(struct pack *p, struct err *err)
+int pack_init(struct pack *p, size_t head, struct err *err)
 {
-	memset(&p->spec, 0, sizeof(p->spec));
 	p->err.code = 0;
 	p->used = 0;
-	p->end = sizeof(p->spec);
+	p->head = head;
+	p->end = head;
+	p->records = (struct wire_records){ 0 };
 	p->budget = WIRE_MAX_SIZE / 2;
 	p->fd = memfd_create("cordon-spec", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (p->fd < 0)
 		return err_errno(err, errno, "make a memfd");
-	if (lseek(p->fd, sizeof(p->spec), SEEK_SET) < 0)
+	if (lseek(p->fd, (off_t)head, SEEK_SET) < 0)
 		return err_errno(err, errno, "seek in a memfd");
 	return 0;
 }
@@ -82,18 +83,19 @@ struct wire_vec pack_vector(struct pack *p, const struct strv *list)
 	return vec;
 }
 
-struct wire_mount *pack_mount(struct pack *p, enum wire_mount_kind kind,
-			      int flags, const char *source, const char *target)
+struct wire_mount *pack_mount(struct pack *p, struct wire_box *box,
+			      enum wire_mount_kind kind, int flags,
+			      const char *source, const char *target)
 {
 	static struct wire_mount nowhere;
-	struct wire_mount *m = &p->spec.mounts[p->spec.n_mounts];
+	struct wire_mount *m = &box->mounts[box->n_mounts];
 
-	if (p->spec.n_mounts == WIRE_MAX_MOUNTS) {
+	if (box->n_mounts == WIRE_MAX_MOUNTS) {
 		err_set(&p->err, E2BIG, "more than %d mounts",
 			WIRE_MAX_MOUNTS);
 		return &nowhere;
 	}
-	p->spec.n_mounts++;
+	box->n_mounts++;
 	m->kind = (uint8_t)kind;
 	m->flags = (uint8_t)flags;
 	m->source = source ? pack_string(p, source) : 0;
@@ -101,15 +103,16 @@ struct wire_mount *pack_mount(struct pack *p, enum wire_mount_kind kind,
 	return m;
 }
 
-void pack_step(struct pack *p, const char *const *argv, int flags)
+void pack_step(struct pack *p, struct wire_work *work, const char *const *argv,
+	       int flags)
 {
-	struct wire_step *step = &p->spec.steps[p->spec.n_steps];
+	struct wire_step *step = &work->steps[work->n_steps];
 
-	if (p->spec.n_steps == WIRE_MAX_STEPS) {
+	if (work->n_steps == WIRE_MAX_STEPS) {
 		err_set(&p->err, E2BIG, "more than %d steps", WIRE_MAX_STEPS);
 		return;
 	}
-	p->spec.n_steps++;
+	work->n_steps++;
 	step->flags = (uint32_t)flags;
 	step->argv.off = (uint32_t)p->end;
 	for (; argv[step->argv.count]; step->argv.count++)
@@ -126,7 +129,7 @@ static void align(struct pack *p)
 void pack_records_begin(struct pack *p)
 {
 	align(p);
-	p->spec.records_off = p->end;
+	p->records.off = p->end;
 }
 
 static void record_head(struct pack *p, const struct wire_record *rec,
@@ -137,7 +140,7 @@ static void record_head(struct pack *p, const struct wire_record *rec,
 	head.path_len = (uint32_t)strlen(path);
 	add(p, &head, sizeof(head));
 	add(p, path, head.path_len + 1U);
-	p->spec.n_records++;
+	p->records.count++;
 }
 
 void pack_record(struct pack *p, const struct wire_record *rec,
@@ -170,17 +173,17 @@ void pack_record_fd(struct pack *p, const struct wire_record *rec,
 	align(p);
 }
 
-int pack_seal(struct pack *p, struct err *err)
+int pack_seal(struct pack *p, struct wire_blob *head, uint32_t magic,
+	      struct err *err)
 {
 	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW |
 			  F_SEAL_WRITE;
 
 	flush(p);
-	p->spec.magic = WIRE_MAGIC;
-	p->spec.size = p->end;
+	head->magic = magic;
+	head->size = p->end;
 	if (!p->err.code &&
-	    (pwrite(p->fd, &p->spec, sizeof(p->spec), 0) !=
-		     sizeof(p->spec) ||
+	    (pwrite(p->fd, head, p->head, 0) != (ssize_t)p->head ||
 	     fcntl(p->fd, F_ADD_SEALS, seals) < 0))
 		err_errno(&p->err, errno, "seal the spec");
 	if (p->err.code) {

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Writing a spec in its wire form, into a memfd that is sealed at the end.
+ * Writing one of the two blobs of a run (wire.h) into a memfd that is sealed
+ * at the end.
  *
- *	pack_init(&p); pack_string(), pack_mount(), pack_record() ...;
- *	fd = pack_seal(&p, &err);  or pack_done(&p) to give up
+ *	pack_init(&p, sizeof(box), &err); pack_string(), pack_record() ...;
+ *	fd = pack_seal(&p, &box.blob, &err);  or pack_done(&p) to give up
  *
  * Errors are remembered: only pack_seal() needs to be looked at, except where
  * a caller wants to stop early.
@@ -19,29 +20,30 @@
 #include "box/wire.h"
 
 struct pack {
-	struct wire_spec spec; /* filled in directly for numbers */
 	int fd;
+	size_t head; /* size of the structure at the front */
 	uint64_t end;  /* of what was written or buffered */
 	size_t used;   /* of the buffer */
 	char buffer[32768];
 	struct err err;
-	/* Records are written after all strings; see pack_records_begin(). */
+	struct wire_records records; /* after all strings */
 	uint64_t budget; /* bytes of file content that may still be added */
 };
 
-int pack_init(struct pack *p, struct err *err);
+int pack_init(struct pack *p, size_t head, struct err *err);
 void pack_done(struct pack *p);
 
 uint32_t pack_string(struct pack *p, const char *text);
 struct wire_vec pack_vector(struct pack *p, const struct strv *list);
 
-/* Adds a mount; returns it for its numbers to be filled in, or NULL. */
-struct wire_mount *pack_mount(struct pack *p, enum wire_mount_kind kind,
-			      int flags, const char *source,
-			      const char *target);
+/* Adds a mount; returns it for its numbers to be filled in. */
+struct wire_mount *pack_mount(struct pack *p, struct wire_box *box,
+			      enum wire_mount_kind kind, int flags,
+			      const char *source, const char *target);
 
-/* Starts a step; its arguments follow with pack_string(). */
-void pack_step(struct pack *p, const char *const *argv, int flags);
+/* Adds a step. */
+void pack_step(struct pack *p, struct wire_work *work,
+	       const char *const *argv, int flags);
 
 /* From here on only records. */
 void pack_records_begin(struct pack *p);
@@ -51,5 +53,6 @@ void pack_record(struct pack *p, const struct wire_record *rec,
 void pack_record_fd(struct pack *p, const struct wire_record *rec,
 		    const char *path, int fd);
 
-/* The sealed memfd; the caller closes it. */
-int pack_seal(struct pack *p, struct err *err);
+/* Writes the structure, seals; the caller closes the memfd. */
+int pack_seal(struct pack *p, struct wire_blob *head, uint32_t magic,
+	      struct err *err);

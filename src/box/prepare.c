@@ -167,7 +167,8 @@ static int name_blocks(const struct cordon_spec *s, struct prepared *ret,
 #define MAX_ARGS 1024
 
 /* Interpreter, fixed options, the file, further arguments. */
-static void block_steps(struct pack *p, const struct cordon_spec *s,
+static void block_steps(struct pack *p, struct wire_work *work,
+			const struct cordon_spec *s,
 			const struct spec_block *b, const char *path)
 {
 	const struct lang *l = b->lang;
@@ -180,7 +181,7 @@ static void block_steps(struct pack *p, const struct cordon_spec *s,
 					  path :
 					  l->compile[n];
 		argv[n] = NULL;
-		pack_step(p, argv, 0);
+		pack_step(p, work, argv, 0);
 		n = 0;
 		argv[n++] = l->programs[0];
 	} else {
@@ -192,7 +193,7 @@ static void block_steps(struct pack *p, const struct cordon_spec *s,
 	for (size_t i = 0; i < s->args.n && n < MAX_ARGS - 1; i++)
 		argv[n++] = s->args.v[i];
 	argv[n] = NULL;
-	pack_step(p, argv, WIRE_STEP_END_BLOCK);
+	pack_step(p, work, argv, WIRE_STEP_END_BLOCK);
 }
 
 int prepare_env(const struct cordon_spec *s, struct strv *ret)
@@ -227,10 +228,11 @@ int prepare_env(const struct cordon_spec *s, struct strv *ret)
 	return r;
 }
 
-static void pack_disk(struct pack *p, const char *target, uint64_t size,
-		      int flags)
+static void pack_disk(struct pack *p, struct wire_box *box,
+		      const char *target, uint64_t size, int flags)
 {
-	struct wire_mount *m = pack_mount(p, WIRE_TMPFS, flags, NULL, target);
+	struct wire_mount *m = pack_mount(p, box, WIRE_TMPFS, flags, NULL,
+					  target);
 
 	m->size = size;
 	m->inodes = MAX(size >> 20, 4) * INODES_PER_MIB;
@@ -248,52 +250,48 @@ static bool is_taken(const struct cordon_spec *s, const char *target)
 	return false;
 }
 
-static void pack_disks(struct pack *p, const struct cordon_spec *s)
+static void pack_disks(struct pack *p, struct wire_box *box,
+		       const struct cordon_spec *s)
 {
 	if (!is_taken(s, "/tmp"))
-		pack_disk(p, "/tmp", 64 << 20, 0);
+		pack_disk(p, box, "/tmp", 64 << 20, 0);
 	if (!is_taken(s, "/dev/shm"))
-		pack_disk(p, "/dev/shm", 64 << 20, 0);
+		pack_disk(p, box, "/dev/shm", 64 << 20, 0);
 	if (!is_taken(s, WORKSPACE))
-		pack_disk(p, WORKSPACE, s->disk, WIRE_MNT_WORK);
+		pack_disk(p, box, WORKSPACE, s->disk, WIRE_MNT_WORK);
 }
 
-static void pack_numbers(struct pack *p, const struct cordon_spec *s)
+static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
 {
-	struct wire_limits *l = &p->spec.limits;
+	struct wire_limits *l = &box->limits;
 
-	l->timeout_us = s->timeout_us;
-	l->total_us = MAX(s->total_us, s->timeout_us);
-	l->cpu_time_us = s->cpu_time_us;
-	l->grace_us = s->grace_us;
 	l->memory = s->memory;
 	l->cpu_quota_us = s->cpu_quota_us;
 	l->cpu_period_us = s->cpu_period_us;
 	l->pids = s->pids;
 	l->nofile = s->nofile;
 	l->fsize = s->fsize;
-	p->spec.uid = s->uid;
-	p->spec.gid = s->gid;
-	p->spec.best_effort = s->best_effort;
-	p->spec.tty_rows = s->tty_rows;
-	p->spec.tty_cols = s->tty_cols;
+	l->disk = s->disk;
+	box->uid = s->uid;
+	box->gid = s->gid;
+	box->best_effort = s->best_effort;
+	box->tty_rows = s->tty_rows;
+	box->tty_cols = s->tty_cols;
 	if (s->tty)
-		p->spec.flags |= WIRE_TTY;
+		box->blob.flags |= WIRE_TTY;
 	if (s->writable_root)
-		p->spec.flags |= WIRE_ROOT_RW;
-	if (s->continue_on_error)
-		p->spec.flags |= WIRE_CONTINUE;
+		box->blob.flags |= WIRE_ROOT_RW;
 }
 
 /* A program that takes cores would run as root of the host: see P34. */
-static void look_at_cores(struct pack *p, struct prepared *ret)
+static void look_at_cores(struct wire_box *box, struct prepared *ret)
 {
 	char first[8];
 
 	if (io_read_file(AT_FDCWD, "/proc/sys/kernel/core_pattern", first,
 			 sizeof(first)) > 0 &&
 	    first[0] == '|') {
-		p->spec.flags |= WIRE_CORE_PIPE;
+		box->blob.flags |= WIRE_CORE_PIPE;
 		(void)strv_add(&ret->warnings,
 			       "core_pattern of this machine is a program; "
 			       "the box's core limit is set to 1 to keep it "
@@ -301,8 +299,9 @@ static void look_at_cores(struct pack *p, struct prepared *ret)
 	}
 }
 
-static int pack_strings(struct pack *p, const struct cordon_spec *s,
-			struct prepared *ret, struct err *err)
+static int pack_steps(struct pack *p, struct wire_work *work,
+		      const struct cordon_spec *s, struct prepared *ret,
+		      struct err *err)
 {
 	struct strv env = { 0 };
 
@@ -310,16 +309,15 @@ static int pack_strings(struct pack *p, const struct cordon_spec *s,
 		strv_done(&env);
 		return err_set(err, ENOMEM, "out of memory");
 	}
-	p->spec.env = pack_vector(p, &env);
+	work->env = pack_vector(p, &env);
 	strv_done(&env);
-	p->spec.hostname = pack_string(p, s->name ? s->name : "cordon");
-	p->spec.workdir = pack_string(p, s->workdir ? s->workdir : WORKSPACE);
-	p->spec.path = pack_string(p, ROOT_PATH);
+	work->workdir = pack_string(p, s->workdir ? s->workdir : WORKSPACE);
+	work->path = pack_string(p, ROOT_PATH);
 	if (s->command.n > 0)
-		pack_step(p, (const char *const *)s->command.v,
+		pack_step(p, work, (const char *const *)s->command.v,
 			  WIRE_STEP_END_BLOCK);
 	for (size_t i = 0; i < s->n_blocks; i++)
-		block_steps(p, s, &s->blocks[i], ret->code_files[i]);
+		block_steps(p, work, s, &s->blocks[i], ret->code_files[i]);
 	return 0;
 }
 
@@ -328,7 +326,6 @@ static void pack_code(struct pack *p, const struct cordon_spec *s,
 {
 	for (size_t i = 0; i < s->n_blocks; i++) {
 		const struct wire_record rec = { .kind = WIRE_FILE,
-						 .late = 1,
 						 .mode = 0600,
 						 .data_len = s->blocks[i].len };
 		const char *path = ret->code_files[i];
@@ -338,7 +335,6 @@ static void pack_code(struct pack *p, const struct cordon_spec *s,
 					    '/');
 		     q; q = strchr(q + 1, '/')) {
 			const struct wire_record d = { .kind = WIRE_DIR,
-						       .late = 1,
 						       .mode = 0755 };
 			_cleanup_free_ char *dir =
 				strndup(path, (size_t)(q - path));
@@ -350,26 +346,51 @@ static void pack_code(struct pack *p, const struct cordon_spec *s,
 	}
 }
 
-static int pack_all(struct pack *p, const struct cordon_spec *s,
+static int pack_box(struct pack *p, const struct cordon_spec *s,
 		    struct prepared *ret, struct err *err)
 {
-	pack_numbers(p, s);
-	look_at_cores(p, ret);
-	if (pack_strings(p, s, ret, err) < 0)
+	struct wire_box box = { 0 };
+
+	if (pack_init(p, sizeof(box), err) < 0)
 		return -err->code;
-	root_host_mounts(p, s);
-	pack_disks(p, s);
-	if (binds_pack(p, s, err) < 0)
+	box_numbers(&box, s);
+	look_at_cores(&box, ret);
+	box.hostname = pack_string(p, s->name ? s->name : "cordon");
+	root_host_mounts(p, &box, s);
+	pack_disks(p, &box, s);
+	if (binds_pack(p, &box, s, err) < 0)
 		return refuse(ret, err->code == EPERM ? REFUSED_DENIED :
 							REFUSED_INVALID,
 			      err);
 	pack_records_begin(p);
 	root_host_files(p, s);
+	box.records = p->records;
+	ret->box = pack_seal(p, &box.blob, WIRE_BOX_MAGIC, err);
+	return ret->box < 0 ? ret->box : 0;
+}
+
+static int pack_work(struct pack *p, const struct cordon_spec *s,
+		     struct prepared *ret, struct err *err)
+{
+	struct wire_work work = { 0 };
+
+	if (pack_init(p, sizeof(work), err) < 0)
+		return -err->code;
+	work.times.timeout_us = s->timeout_us;
+	work.times.total_us = MAX(s->total_us, s->timeout_us);
+	work.times.cpu_time_us = s->cpu_time_us;
+	work.times.grace_us = s->grace_us;
+	if (s->continue_on_error)
+		work.blob.flags |= WIRE_CONTINUE;
+	if (pack_steps(p, &work, s, ret, err) < 0)
+		return -err->code;
+	pack_records_begin(p);
 	if (s->workspace && workspace_pack(p, s, ret, err) < 0)
 		return refuse(ret, REFUSED_INVALID, err);
 	pack_code(p, s, ret);
-	ret->memfd = pack_seal(p, err);
-	return ret->memfd < 0 ? ret->memfd : 0;
+	work.records = p->records;
+	ret->work = pack_seal(p, &work.blob, WIRE_WORK_MAGIC, err);
+	return ret->work < 0 ? ret->work : 0;
 }
 
 int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
@@ -378,7 +399,8 @@ int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	ret->memfd = NO_FD;
+	ret->box = NO_FD;
+	ret->work = NO_FD;
 	if (spec_check(s, err) < 0)
 		return refuse(ret, REFUSED_INVALID, err);
 	if (check_blocks(s, ret, err) < 0 || name_blocks(s, ret, err) < 0)
@@ -386,16 +408,19 @@ int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
 	p = malloc(sizeof(*p));
 	if (!p)
 		return err_set(err, ENOMEM, "out of memory");
-	if (pack_init(p, err) < 0)
-		return -err->code;
-	r = pack_all(p, s, ret, err);
+	r = pack_box(p, s, ret, err);
 	pack_done(p);
+	if (r == 0) {
+		r = pack_work(p, s, ret, err);
+		pack_done(p);
+	}
 	return r;
 }
 
 void prepared_done(struct prepared *p)
 {
-	fd_close(&p->memfd);
+	fd_close(&p->box);
+	fd_close(&p->work);
 	for (size_t i = 0; i < ARRAY_SIZE(p->code_files); i++)
 		free(p->code_files[i]);
 	for (size_t i = 0; i < p->n_placed; i++)
@@ -403,5 +428,6 @@ void prepared_done(struct prepared *p)
 	free(p->placed);
 	strv_done(&p->warnings);
 	memset(p, 0, sizeof(*p));
-	p->memfd = NO_FD;
+	p->box = NO_FD;
+	p->work = NO_FD;
 }

@@ -32,7 +32,8 @@ struct placed {
 };
 
 struct prepared {
-	int memfd;
+	int box; /* the two blobs, sealed */
+	int work;
 	enum refusal refused;
 	int exit_code; /* of a refusal, 0: the usual one */
 	char *code_files[SPEC_MAX_BLOCKS]; /* in the box */

@@ -40,21 +40,25 @@ static const struct {
 static const char *const tops[] = { "/bin",   "/sbin",	"/lib",
 				    "/lib32", "/lib64", "/libx32" };
 
-void root_host_mounts(struct pack *p, const struct cordon_spec *s)
+void root_host_mounts(struct pack *p, struct wire_box *box,
+		      const struct cordon_spec *s)
 {
+	/* With its owner shown as the box's user, who may then write. */
+	int layer = s->writable_root ? WIRE_MNT_OVERLAY | WIRE_MNT_IDMAP : 0;
 	char link[256];
 
 	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
-		(void)pack_mount(p, WIRE_BIND, shown[i].flags, shown[i].path,
-				 shown[i].path);
+		(void)pack_mount(p, box, WIRE_BIND,
+				 shown[i].flags | (i == 0 ? layer : 0),
+				 shown[i].path, shown[i].path);
 	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
 		if (readlink(tops[i], link, sizeof(link)) < 0 &&
 		    access(tops[i], F_OK) == 0)
-			(void)pack_mount(p, WIRE_BIND, WIRE_MNT_RO, tops[i],
+			(void)pack_mount(p, box, WIRE_BIND, WIRE_MNT_RO, tops[i],
 					 tops[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
 		if (s->tty || i + 1 < ARRAY_SIZE(devices))
-			pack_mount(p, WIRE_DEV, 0, devices[i].path,
+			pack_mount(p, box, WIRE_DEV, 0, devices[i].path,
 				   devices[i].path)
 				->dev = devices[i].dev;
 }

@@ -15,7 +15,8 @@
 	"/usr/local/go/bin:/opt/cordon/bin"
 
 /* Mounts, then (after pack_records_begin) the files. */
-void root_host_mounts(struct pack *p, const struct cordon_spec *s);
+void root_host_mounts(struct pack *p, struct wire_box *box,
+		      const struct cordon_spec *s);
 void root_host_files(struct pack *p, const struct cordon_spec *s);
 
 /* Whether the root has a program of that name along ROOT_PATH. */

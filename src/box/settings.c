@@ -87,9 +87,9 @@ static int boolean(const char *v, bool *to, struct err *err)
 	return 0;
 }
 
-static int later(const char *what, struct err *err)
+static int later(struct err *err)
 {
-	return err_set(err, EOPNOTSUPP, "%s is not in this build", what);
+	return err_set(err, EOPNOTSUPP, "not in this build");
 }
 
 SETTER(set_image)
@@ -232,7 +232,7 @@ SETTER(set_network_disabled)
 	(void)s;
 	if (boolean(v, &disabled, err) < 0)
 		return -err->code;
-	return disabled ? 0 : later("an open network", err);
+	return disabled ? 0 : later(err);
 }
 
 SETTER(set_network_enabled)
@@ -242,35 +242,35 @@ SETTER(set_network_enabled)
 	(void)s;
 	if (boolean(v, &enabled, err) < 0)
 		return -err->code;
-	return enabled ? later("a network", err) : 0;
+	return enabled ? later(err) : 0;
 }
 
 SETTER(set_allow_host)
 {
 	(void)s;
 	(void)v;
-	return later("--allow-host", err);
+	return later(err);
 }
 
 SETTER(set_secret)
 {
 	(void)s;
 	(void)v;
-	return later("--secret", err);
+	return later(err);
 }
 
 SETTER(set_policy)
 {
 	(void)s;
 	(void)v;
-	return later("--policy", err);
+	return later(err);
 }
 
 SETTER(set_command_line)
 {
 	(void)s;
 	(void)v;
-	return later("--command", err);
+	return later(err);
 }
 
 SETTER(set_isolation)
@@ -594,7 +594,7 @@ SETTER(set_remove)
 	(void)s;
 	if (boolean(v, &remove, err) < 0)
 		return -err->code;
-	return remove ? 0 : later("keeping a box after its run", err);
+	return remove ? 0 : later(err);
 }
 
 SETTER(set_refused)

@@ -101,6 +101,7 @@ struct verdict verdict_of(const struct wire_outcome *o)
 	}
 	switch ((enum wire_end)o->end) {
 	case WIRE_BY_TIMEOUT:
+	case WIRE_BY_TOTAL:
 		/* Still full of processes at its deadline: a fork bomb. */
 		if (o->pids_full && o->pids_refused > 0)
 			return (struct verdict){ CAUSE_PIDS, 137, SIGKILL };

@@ -4,50 +4,53 @@
 #include <errno.h>
 #include <string.h>
 
-const char *wire_str(const struct wire_spec *spec, uint32_t off)
+const char *wire_str(const struct wire_blob *blob, uint32_t off)
 {
-	const char *base = (const char *)spec;
+	const char *base = (const char *)blob;
 
-	if (off < sizeof(*spec) || off >= spec->size ||
-	    !memchr(base + off, '\0', spec->size - off))
+	if (off < sizeof(*blob) || off >= blob->size ||
+	    !memchr(base + off, '\0', blob->size - off))
 		return NULL;
 	return base + off;
 }
 
-bool wire_vec_check(const struct wire_spec *spec, struct wire_vec vec)
+bool wire_vec_check(const struct wire_blob *blob, struct wire_vec vec)
 {
+	const char *base = (const char *)blob;
 	uint64_t off = vec.off;
 
 	for (uint32_t i = 0; i < vec.count; i++) {
-		const char *s;
+		const char *end;
 
-		if (off > UINT32_MAX)
+		if (off < sizeof(*blob) || off >= blob->size)
 			return false;
-		s = wire_str(spec, (uint32_t)off);
-		if (!s)
+		end = memchr(base + off, '\0', blob->size - off);
+		if (!end)
 			return false;
-		off += strlen(s) + 1;
+		off = (uint64_t)(end - base) + 1;
 	}
 	return true;
 }
 
-static bool records_check(const struct wire_spec *spec)
+static bool records_check(const struct wire_blob *blob,
+			  struct wire_records records)
 {
-	uint64_t off = spec->records_off;
+	const char *base = (const char *)blob;
+	uint64_t off = records.off;
 
-	for (uint32_t i = 0; i < spec->n_records; i++) {
+	for (uint64_t i = 0; i < records.count; i++) {
 		struct wire_record rec;
 		uint64_t left;
 
-		if (off % 8 || off < sizeof(*spec) ||
-		    off + sizeof(rec) > spec->size)
+		if (off % 8 || off < sizeof(*blob) || off > blob->size ||
+		    blob->size - off < sizeof(rec))
 			return false;
-		memcpy(&rec, (const char *)spec + off, sizeof(rec));
+		memcpy(&rec, base + off, sizeof(rec));
 		off += sizeof(rec);
-		left = spec->size - off;
+		left = blob->size - off;
 		if (rec.path_len == 0 || rec.path_len >= left ||
-		    ((const char *)spec)[off + rec.path_len] != '\0' ||
-		    strlen((const char *)spec + off) != rec.path_len)
+		    base[off + rec.path_len] != '\0' ||
+		    strlen(base + off) != rec.path_len)
 			return false;
 		left -= rec.path_len + 1U;
 		if (rec.data_len > left || rec.kind > WIRE_LINK)
@@ -58,32 +61,57 @@ static bool records_check(const struct wire_spec *spec)
 	return true;
 }
 
-static bool strings_check(const struct wire_spec *spec)
+static int check_blob(const struct wire_blob *blob, uint64_t size,
+		      uint64_t least, uint32_t magic, struct err *err)
 {
-	for (uint32_t i = 0; i < spec->n_mounts; i++) {
-		const struct wire_mount *m = &spec->mounts[i];
-
-		if (!wire_str(spec, m->target) || m->kind > WIRE_TMPFS ||
-		    (m->kind != WIRE_TMPFS && !wire_str(spec, m->source)))
-			return false;
-	}
-	for (uint32_t i = 0; i < spec->n_steps; i++)
-		if (spec->steps[i].argv.count == 0 ||
-		    !wire_vec_check(spec, spec->steps[i].argv))
-			return false;
-	return wire_str(spec, spec->hostname) && wire_str(spec, spec->workdir) &&
-	       wire_str(spec, spec->path) && wire_vec_check(spec, spec->env);
+	if (size < least || size > WIRE_MAX_SIZE || blob->magic != magic ||
+	    blob->size != size)
+		return err_set(err, EPROTO, "the spec has another layout");
+	return 0;
 }
 
-int wire_check(const struct wire_spec *spec, uint64_t size, struct err *err)
+static int outside(struct err *err)
 {
-	if (size < sizeof(*spec) || size > WIRE_MAX_SIZE ||
-	    spec->magic != WIRE_MAGIC || spec->size != size)
-		return err_set(err, EPROTO, "the spec has another layout");
-	if (spec->n_mounts > WIRE_MAX_MOUNTS || spec->n_steps == 0 ||
-	    spec->n_steps > WIRE_MAX_STEPS)
-		return err_set(err, EPROTO, "the spec has too many parts");
-	if (!strings_check(spec) || !records_check(spec))
-		return err_set(err, EPROTO, "the spec points outside itself");
+	return err_set(err, EPROTO, "the spec points outside itself");
+}
+
+int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err)
+{
+	const struct wire_blob *blob = &box->blob;
+
+	if (check_blob(blob, size, sizeof(*box), WIRE_BOX_MAGIC, err) < 0)
+		return -EPROTO;
+	if (box->n_mounts > WIRE_MAX_MOUNTS || box->limits.cpu_period_us == 0)
+		return err_set(err, EPROTO, "the spec has bad numbers");
+	for (uint32_t i = 0; i < box->n_mounts; i++) {
+		const struct wire_mount *m = &box->mounts[i];
+
+		if (!wire_str(blob, m->target) || m->kind > WIRE_TMPFS ||
+		    (m->kind != WIRE_TMPFS && !wire_str(blob, m->source)))
+			return outside(err);
+	}
+	if (!wire_str(blob, box->hostname) ||
+	    !records_check(blob, box->records))
+		return outside(err);
+	return 0;
+}
+
+int wire_check_work(const struct wire_work *work, uint64_t size,
+		    struct err *err)
+{
+	const struct wire_blob *blob = &work->blob;
+
+	if (check_blob(blob, size, sizeof(*work), WIRE_WORK_MAGIC, err) < 0)
+		return -EPROTO;
+	if (work->n_steps == 0 || work->n_steps > WIRE_MAX_STEPS)
+		return err_set(err, EPROTO, "the spec has bad numbers");
+	for (uint32_t i = 0; i < work->n_steps; i++)
+		if (work->steps[i].argv.count == 0 ||
+		    !wire_vec_check(blob, work->steps[i].argv))
+			return outside(err);
+	if (!wire_str(blob, work->workdir) || !wire_str(blob, work->path) ||
+	    !wire_vec_check(blob, work->env) ||
+	    !records_check(blob, work->records))
+		return outside(err);
 	return 0;
 }

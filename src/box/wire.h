@@ -6,20 +6,21 @@
  *
  *	client -- SEQPACKET --> keeper -- SEQPACKET --> init
  *
- * A run travels as one sealed memfd, the spec:
+ * A run travels as two sealed memfds, so that a box can be made before it is
+ * known what will run in it:
  *
- *	+------------------+----------------------------------------------+
- *	| struct wire_spec | pool: strings and file contents, by offset   |
- *	+------------------+----------------------------------------------+
+ *	the box:   limits, user, mounts, the root's own files
+ *	the work:  time limits, programs, environment, files for the workspace
  *
- * The client writes it, the keeper reads numbers, mounts and their paths from
- * it, init reads the rest. Because it is sealed, what one of them checked is
+ * Each is a fixed structure followed by a pool of strings and file contents.
+ * The client writes them; the keeper reads numbers, mounts and their paths;
+ * init reads the rest. Because they are sealed, what one of them checked is
  * what the next one sees. All offsets are from the start of the memfd; a
  * string is NUL-terminated; a vector is `count` strings one after the other.
  * Nothing in it is an address, and every reader checks the bounds.
  *
- * All three are built from one tree and start each other, so there is no
- * version to negotiate; WIRE_MAGIC changes with the layout.
+ * All three programs are built from one tree and start each other, so there
+ * is no version to negotiate; the magic numbers change with the layout.
  */
 
 #include <stdbool.h>
@@ -28,22 +29,27 @@
 
 #include "base/err.h"
 
-#define WIRE_MAGIC 0x43520001U
+#define WIRE_BOX_MAGIC 0x43520102U
+#define WIRE_WORK_MAGIC 0x43520202U
 #define WIRE_MAX_MOUNTS 64
 #define WIRE_MAX_STEPS 64
 #define WIRE_MAX_SIZE (512ULL << 20)
 
 struct wire_limits {
-	uint64_t timeout_us; /* of one block */
-	uint64_t total_us;   /* of all blocks */
-	uint64_t cpu_time_us; /* 0: none */
-	uint64_t grace_us;    /* between SIGTERM and SIGKILL; 0: no SIGTERM */
 	uint64_t memory;
 	uint64_t cpu_quota_us;
 	uint64_t cpu_period_us;
 	uint64_t pids;
 	uint64_t nofile;
 	uint64_t fsize;
+	uint64_t disk; /* of a writable root */
+};
+
+struct wire_times {
+	uint64_t timeout_us;  /* of one block */
+	uint64_t total_us;    /* of all blocks */
+	uint64_t cpu_time_us; /* 0: none */
+	uint64_t grace_us;    /* between SIGTERM and SIGKILL; 0: no SIGTERM */
 };
 
 struct wire_vec {
@@ -97,12 +103,17 @@ enum wire_record_kind {
 };
 
 /*
- * Things to lay down in the box, one after the other from `records_off`;
- * a record is followed by its path, NUL, and its data, and padded to 8.
+ * Things to lay down in the box, one after the other from `off`; a record is
+ * followed by its path, NUL, and its data, and padded to 8.
  */
+struct wire_records {
+	uint64_t off;
+	uint64_t count;
+};
+
 struct wire_record {
 	uint8_t kind;
-	uint8_t late; /* 0: in the root before mounts; 1: after them */
+	uint8_t reserved;
 	uint16_t mode;
 	uint32_t path_len; /* without the NUL */
 	uint64_t data_len; /* WIRE_LINK: the target, without a NUL */
@@ -128,37 +139,50 @@ enum wire_layer {
 	WIRE_LAYERS,
 };
 
-struct wire_spec {
+/* How both begin. */
+struct wire_blob {
 	uint32_t magic;
-	uint32_t flags;
-	uint64_t size; /* of the whole memfd */
+	uint32_t flags; /* WIRE_TTY and so on */
+	uint64_t size;	/* of the whole memfd */
+};
+
+struct wire_box {
+	struct wire_blob blob;
 	struct wire_limits limits;
 	uint32_t uid; /* in the box */
 	uint32_t gid;
 	uint32_t best_effort; /* bits of enum wire_layer */
+	uint32_t hostname;
 	uint32_t tty_rows;
 	uint32_t tty_cols;
-	uint32_t hostname;
+	uint32_t n_mounts;
+	uint32_t reserved;
+	struct wire_records records; /* in the root, before any mount */
+	struct wire_mount mounts[WIRE_MAX_MOUNTS];
+};
+
+struct wire_work {
+	struct wire_blob blob;
+	struct wire_times times;
 	uint32_t workdir;
 	uint32_t path; /* where programs are looked for */
 	struct wire_vec env;
-	uint32_t n_mounts;
 	uint32_t n_steps;
-	uint32_t n_records;
 	uint32_t reserved;
-	uint64_t records_off;
-	struct wire_mount mounts[WIRE_MAX_MOUNTS];
+	struct wire_records records; /* in the finished box */
 	struct wire_step steps[WIRE_MAX_STEPS];
 };
 
 /* Messages. Each starts with its type and the number of the job. */
 enum wire_type {
-	WIRE_RUN = 1, /* client: fds spec, stdin, stdout, stderr */
+	WIRE_RUN = 1, /* client: fds box, work, stdin, stdout, stderr */
 	WIRE_CANCEL,  /* client */
 	WIRE_FLOOD,   /* client: more output than the hard limit */
 	WIRE_NEXT,    /* client, keeper: go on with the next block */
 	WIRE_TERM,    /* keeper: SIGTERM to the program */
-	WIRE_MOUNTS,  /* keeper: fds spec, stdio, then mounts in order */
+	WIRE_GO,      /* keeper: the ids are mapped */
+	WIRE_CONF,    /* keeper: fds box, then mounts in order */
+	WIRE_WORK,    /* keeper: fds work, stdin, stdout, stderr */
 	WIRE_STARTED, /* init, keeper: fd of the terminal, if any */
 	WIRE_BLOCK,   /* init, keeper: a block ended, more may follow */
 	WIRE_ENDED,   /* init, keeper: it is over */
@@ -168,6 +192,7 @@ enum wire_type {
 enum wire_end {
 	WIRE_BY_ITSELF,
 	WIRE_BY_TIMEOUT,
+	WIRE_BY_TOTAL, /* the time of all blocks */
 	WIRE_BY_CPU,
 	WIRE_BY_CANCEL,
 	WIRE_BY_FLOOD,
@@ -206,18 +231,29 @@ struct wire_head {
 	uint32_t job;
 };
 
-/* keeper -> init, WIRE_MOUNTS */
+/* keeper -> init, WIRE_GO */
+struct wire_go {
+	uint32_t type;
+	uint32_t uid; /* in the box */
+	uint32_t gid;
+	uint32_t reserved;
+};
+
+/* keeper -> init, WIRE_CONF */
 struct wire_conf {
 	uint32_t type;
 	uint32_t job;
 	uint64_t mount_mask; /* bit i: mounts[i] has a descriptor */
-	uint32_t set_affinity; /* no cpuset: bind to these CPUs instead */
-	uint32_t first_cpu;
-	uint32_t n_cpus;
-	uint32_t skip; /* bits of enum wire_layer that are not there */
+	uint32_t skip;	     /* bits of enum wire_layer that are not there */
+	uint32_t n_affinity; /* no cpuset: bind to these CPUs instead */
+	uint16_t affinity[256];
 };
 
-/* Checks of a spec before it is believed; pure. */
-int wire_check(const struct wire_spec *spec, uint64_t size, struct err *err);
-const char *wire_str(const struct wire_spec *spec, uint32_t off);
-bool wire_vec_check(const struct wire_spec *spec, struct wire_vec vec);
+/* Checks before anything in a blob is believed; pure. */
+int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err);
+int wire_check_work(const struct wire_work *work, uint64_t size,
+		    struct err *err);
+
+/* The string at `off`, NULL if there is none inside the blob. */
+const char *wire_str(const struct wire_blob *blob, uint32_t off);
+bool wire_vec_check(const struct wire_blob *blob, struct wire_vec vec);

@@ -186,8 +186,7 @@ static int add_entry(struct pack *p, struct walk *w, int dir, const char *name,
 		     const struct stat *st, struct prepared *ret,
 		     struct err *err)
 {
-	struct wire_record rec = { .late = 1,
-				   .mode = st->st_mode & 0777,
+	struct wire_record rec = { .mode = st->st_mode & 0777,
 				   .mtime_ns = mtime_ns(st) };
 	char path[sizeof(w->path) + sizeof(TOP)];
 

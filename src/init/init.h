@@ -9,9 +9,11 @@
  * the inside, gives up everything, starts the program, reaps, and says how it
  * ended. It has no heap; all it holds is in this structure.
  *
- * Set-up is the table of stages in stages.c, run in order. A stage returns 0,
- * or -errno with init->err filled in; then the whole set-up ends with that
- * one message and the program never starts.
+ * Set-up is three tables of stages (stages.c), and init waits for the keeper
+ * before each: for its ids, for the box's spec, for the work. So a box can be
+ * parked, made as far as is known. A stage returns 0, or -errno with
+ * init->err filled in; then the whole set-up ends with that one message and
+ * the program never starts.
  */
 
 #include <stdbool.h>
@@ -24,11 +26,14 @@
 
 struct init {
 	struct err err;
+	struct wire_go go;
 	struct wire_conf conf;
-	const struct wire_spec *spec;
+	const struct wire_box *box;
+	const struct wire_work *work;
+	uint32_t job;
 	int mounts[WIRE_MAX_MOUNTS]; /* detached, in the spec's order */
 	int stdio[3];
-	int root; /* the root to be, then "/" */
+	int root; /* the root directory, once there is one */
 	int tty;  /* our side of the terminal */
 	uint32_t not_enforced;
 	uint32_t landlock_abi;
@@ -36,28 +41,45 @@ struct init {
 
 typedef int init_stage_fn(struct init *in);
 
-/* Before the spec is known; a parked box waits after these. */
+/* Knowing nothing. */
 init_stage_fn stage_proc; /* a procfs of our own, covered */
 
-/* With the spec. */
+/* Knowing who we are. */
 init_stage_fn stage_user;     /* our user and group, the parent's death */
-init_stage_fn stage_identity; /* host name, cgroup view, session keyring */
-init_stage_fn stage_root;     /* the root's own files */
-init_stage_fn stage_mounts;   /* everything that is mounted into it */
-init_stage_fn stage_files;    /* files that the request brought */
-init_stage_fn stage_enter;    /* make it the root, forget the old one */
-init_stage_fn stage_tty;      /* a terminal, if asked for */
-init_stage_fn stage_limits;   /* resource limits of each process */
+init_stage_fn stage_identity; /* cgroup view, session keyring */
+init_stage_fn stage_enter;    /* an empty root; the old one is gone */
+
+/* Knowing the box. */
+init_stage_fn stage_name;   /* host name */
+init_stage_fn stage_root;   /* the root's own files */
+init_stage_fn stage_mounts; /* everything that is mounted into it */
+init_stage_fn stage_freeze; /* no more changes to the root */
+init_stage_fn stage_tty;    /* a terminal, if asked for */
+init_stage_fn stage_limits; /* resource limits of each process */
 init_stage_fn stage_landlock;
 init_stage_fn stage_caps; /* no capability, for ever */
 init_stage_fn stage_seccomp;
 
-/* Runs the early stages, or the rest. */
-int stages_run_early(struct init *in);
-int stages_run(struct init *in);
+/* Knowing the work. */
+init_stage_fn stage_files;   /* files that the request brought */
+init_stage_fn stage_workdir; /* where the program starts */
 
-/* Lays down records of the spec; `late` says which ones. records.c */
-int records_lay(struct init *in, bool late);
+enum stage_table {
+	STAGES_BARE,
+	STAGES_OWN,
+	STAGES_BOX,
+	STAGES_WORK,
+};
+
+/* Runs one of the tables. */
+int stages_run(struct init *in, enum stage_table table);
+
+/*
+ * Lays down the records of a blob. In the root, which is ours (`trusted`),
+ * or in places that may hold anything. records.c
+ */
+int records_lay(struct init *in, const struct wire_blob *blob,
+		struct wire_records records, bool trusted);
 
 /* Runs all steps and talks to the keeper about them; does not return. */
 void steps_run(struct init *in) __attribute__((noreturn));

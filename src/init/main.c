@@ -18,51 +18,96 @@ static struct init init;
 static void fail(void) __attribute__((noreturn));
 static void fail(void)
 {
-	struct wire_msg msg = { .type = WIRE_FAILED, .job = init.conf.job };
+	struct wire_msg msg = { .type = WIRE_FAILED, .job = init.job };
 
 	msg.outcome.err = init.err;
 	(void)io_send(INIT_SOCK, &msg, sizeof(msg), NULL, 0);
 	_exit(1);
 }
 
-static int map_spec(int fd)
+static const void *map_blob(int fd, uint64_t *ret_size)
 {
 	struct stat st;
 	void *p;
 
-	if (fstat(fd, &st) < 0)
-		return err_errno(&init.err, errno, "look at the spec");
+	if (fstat(fd, &st) < 0) {
+		(void)err_errno(&init.err, errno, "look at the spec");
+		return NULL;
+	}
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		return err_errno(&init.err, errno, "map the spec");
-	init.spec = p;
-	return wire_check(init.spec, (uint64_t)st.st_size, &init.err);
+	(void)close(fd);
+	if (p == MAP_FAILED) {
+		(void)err_errno(&init.err, errno, "map the spec");
+		return NULL;
+	}
+	*ret_size = (uint64_t)st.st_size;
+	return p;
 }
 
-/* The keeper's one message: spec, stdio, then the mounts in order. */
-static int receive(void)
+/* One message of exactly this form; the keeper's end is ours too. */
+static int expect(void *msg, size_t size, uint32_t type, int *fds, int n_fds)
+{
+	int n = 0;
+	ssize_t len = io_recv(INIT_SOCK, msg, size, 0, fds, &n);
+
+	if (len == 0)
+		_exit(0);
+	if (len != (ssize_t)size || *(uint32_t *)msg != type || n < n_fds)
+		return err_set(&init.err, EPROTO, "expected message %u", type);
+	return n;
+}
+
+static int receive_ids(void)
 {
 	int fds[IO_MAX_FDS];
-	int n_fds = 0;
-	int at = 4;
-	ssize_t n = io_recv(INIT_SOCK, &init.conf, sizeof(init.conf), 0, fds,
-			    &n_fds);
+	int n = expect(&init.go, sizeof(init.go), WIRE_GO, fds, 0);
 
-	if (n == 0)
-		_exit(0);
-	if (n != sizeof(init.conf) || n_fds < 4)
-		return err_set(&init.err, EPROTO, "expected a configuration");
-	if (map_spec(fds[0]) < 0)
+	return n < 0 ? n : 0;
+}
+
+/* The box's spec, then its mounts in order. */
+static int receive_box(void)
+{
+	int fds[IO_MAX_FDS];
+	int n = expect(&init.conf, sizeof(init.conf), WIRE_CONF, fds, 1);
+	uint64_t size = 0;
+	int at = 1;
+
+	if (n < 0)
+		return n;
+	init.box = map_blob(fds[0], &size);
+	if (!init.box || wire_check_box(init.box, size, &init.err) < 0)
 		return -init.err.code;
-	(void)close(fds[0]);
-	memcpy(init.stdio, fds + 1, sizeof(init.stdio));
-	for (uint32_t i = 0; i < init.spec->n_mounts; i++) {
+	for (uint32_t i = 0; i < init.box->n_mounts; i++) {
 		init.mounts[i] = NO_FD;
 		if (!(init.conf.mount_mask & 1ULL << i))
 			continue;
-		if (at >= n_fds)
+		if (at >= n)
 			return err_set(&init.err, EPROTO, "a mount is missing");
 		init.mounts[i] = fds[at++];
+	}
+	return 0;
+}
+
+static int receive_work(void)
+{
+	struct wire_head head = { 0 };
+	int fds[IO_MAX_FDS];
+	int n = expect(&head, sizeof(head), WIRE_WORK, fds, 4);
+	uint64_t size = 0;
+
+	if (n < 0)
+		return n;
+	init.job = head.job;
+	init.work = map_blob(fds[0], &size);
+	if (!init.work || wire_check_work(init.work, size, &init.err) < 0)
+		return -init.err.code;
+	/* On a terminal, the terminal is all three. */
+	for (int i = 0; i < 3; i++) {
+		if (init.tty >= 0)
+			(void)close(fds[i + 1]);
+		else
+			init.stdio[i] = fds[i + 1];
 	}
 	return 0;
 }
@@ -71,10 +116,15 @@ int main(void)
 {
 	/* Pid 1 gets only signals it handles; a broken socket is an errno. */
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)umask(022);
 	init.root = NO_FD;
 	init.tty = NO_FD;
-	if (stages_run_early(&init) < 0 || receive() < 0 ||
-	    stages_run(&init) < 0)
+	for (int i = 0; i < 3; i++)
+		init.stdio[i] = NO_FD;
+	if (stages_run(&init, STAGES_BARE) < 0 || receive_ids() < 0 ||
+	    stages_run(&init, STAGES_OWN) < 0 || receive_box() < 0 ||
+	    stages_run(&init, STAGES_BOX) < 0 || receive_work() < 0 ||
+	    stages_run(&init, STAGES_WORK) < 0)
 		fail();
 	fd_close(&init.root);
 	steps_run(&init);

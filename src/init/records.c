@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Laying down the spec's directories, files and links.
+ * Laying down a blob's directories, files and links.
  *
- * Early records go into the root, which is new, empty and ours. Late ones go
- * into places that may be a directory of the host with anything in it: there
- * no link is followed, an existing file is never opened but replaced by a new
- * one, and what is neither absent nor a regular file is refused.
+ * The box's own records go into the root, which is new, empty and ours. Those
+ * of the work go into places that may be a directory of the host with
+ * anything in it: there no link is followed, an existing file is never opened
+ * but replaced by a new one, and what is neither absent nor a regular file is
+ * refused. By then the filter is in force, which has no openat2(2), so the
+ * walk is made one component at a time.
  */
 
 #include <errno.h>
@@ -20,7 +22,6 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "init/init.h"
-#include "os/uapi.h"
 
 struct item {
 	struct wire_record rec;
@@ -28,36 +29,48 @@ struct item {
 	const char *data;
 };
 
-static int open_parent_late(struct init *in, const char *path, size_t len)
+/* One step down, never through a link; `dir` is closed. */
+static int step_down(int dir, const char *name, size_t len)
 {
-	static char name[4096];
-	const struct uapi_open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = UAPI_RESOLVE_BENEATH | UAPI_RESOLVE_NO_SYMLINKS |
-			   UAPI_RESOLVE_NO_MAGICLINKS,
-	};
-	int fd;
+	char copy[256];
+	int next = -EINVAL;
 
-	while (len > 0 && *path == '/') {
-		path++;
-		len--;
+	if (len < sizeof(copy) && !(len == 2 && memcmp(name, "..", 2) == 0)) {
+		memcpy(copy, name, len);
+		copy[len] = '\0';
+		next = openat(dir, copy, O_PATH | O_DIRECTORY | O_NOFOLLOW |
+						 O_CLOEXEC);
+		if (next < 0)
+			next = -errno;
 	}
-	if (len >= sizeof(name))
-		return -ENAMETOOLONG;
-	memcpy(name, path, len);
-	name[len] = '\0';
-	fd = sys_openat2(in->root, len ? name : ".", &how);
-	return fd < 0 ? -errno : fd;
+	(void)close(dir);
+	return next;
 }
 
-static int open_parent(struct init *in, const struct item *it)
+static int open_untrusted(const char *path, size_t len)
+{
+	int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t at = 0; dir >= 0 && at < len;) {
+		size_t n = 0;
+
+		while (at + n < len && path[at + n] != '/')
+			n++;
+		if (n > 0)
+			dir = step_down(dir, path + at, n);
+		at += n + 1;
+	}
+	return dir;
+}
+
+static int open_parent(struct init *in, const struct item *it, bool trusted)
 {
 	size_t len = it->rec.path_len;
 
 	while (len > 0 && it->path[len - 1] != '/')
 		len--;
-	return it->rec.late ? open_parent_late(in, it->path, len) :
-			      place_open_dir(in, it->path, len);
+	return trusted ? place_open_dir(in, it->path, len) :
+			 open_untrusted(it->path, len);
 }
 
 static const char *base_name(const char *path)
@@ -80,7 +93,7 @@ static int write_new(int dir, const char *name, const struct item *it)
 	r = io_write_all(fd, it->data, it->rec.data_len);
 	if (r < 0)
 		return r;
-	if (it->rec.late && fchmod(fd, it->rec.mode) < 0)
+	if (fchmod(fd, it->rec.mode) < 0)
 		return -errno;
 	if (it->rec.mtime_ns) {
 		struct timespec t[2];
@@ -108,7 +121,7 @@ static int replace_file(struct init *in, int dir, const char *name,
 			      "Filename is not a regular file: '%s'", it->path);
 		return -EPERM;
 	}
-	(void)snprintf(temp, sizeof(temp), ".cordon-%u", in->conf.job);
+	(void)snprintf(temp, sizeof(temp), ".cordon-%u", in->job);
 	r = write_new(dir, temp, it);
 	if (r == 0 && renameat(dir, temp, dir, name) < 0)
 		r = -errno;
@@ -117,9 +130,9 @@ static int replace_file(struct init *in, int dir, const char *name,
 	return r;
 }
 
-static int lay(struct init *in, const struct item *it)
+static int lay(struct init *in, const struct item *it, bool trusted)
 {
-	_cleanup_fd_ int dir = open_parent(in, it);
+	_cleanup_fd_ int dir = open_parent(in, it, trusted);
 	const char *name = base_name(it->path);
 	static char target[4096];
 
@@ -136,8 +149,8 @@ static int lay(struct init *in, const struct item *it)
 			return 0;
 		return -errno;
 	case WIRE_FILE:
-		return it->rec.late ? replace_file(in, dir, name, it) :
-				      write_new(dir, name, it);
+		return trusted ? write_new(dir, name, it) :
+				 replace_file(in, dir, name, it);
 	case WIRE_LINK:
 		if (it->rec.data_len >= sizeof(target))
 			return -ENAMETOOLONG;
@@ -148,12 +161,13 @@ static int lay(struct init *in, const struct item *it)
 	return -EINVAL;
 }
 
-int records_lay(struct init *in, bool late)
+int records_lay(struct init *in, const struct wire_blob *blob,
+		struct wire_records records, bool trusted)
 {
-	const char *base = (const char *)in->spec;
-	uint64_t off = in->spec->records_off;
+	const char *base = (const char *)blob;
+	uint64_t off = records.off;
 
-	for (uint32_t i = 0; i < in->spec->n_records; i++) {
+	for (uint64_t i = 0; i < records.count; i++) {
 		struct item it;
 		int r;
 
@@ -162,10 +176,8 @@ int records_lay(struct init *in, bool late)
 		it.data = it.path + it.rec.path_len + 1;
 		off += sizeof(it.rec) + it.rec.path_len + 1 + it.rec.data_len;
 		off = (off + 7) & ~7ULL;
-		if ((it.rec.late != 0) != late)
-			continue;
 		in->err.code = 0;
-		r = lay(in, &it);
+		r = lay(in, &it, trusted);
 		if (r < 0 && in->err.code)
 			return r;
 		if (r < 0)
@@ -173,4 +185,9 @@ int records_lay(struct init *in, bool late)
 					 it.path);
 	}
 	return 0;
+}
+
+int stage_files(struct init *in)
+{
+	return records_lay(in, &in->work->blob, in->work->records, false);
 }

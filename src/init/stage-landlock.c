@@ -24,9 +24,9 @@ static int allow_path(struct init *in, struct landlock *l, const char *path,
 
 static int allow_mounts(struct init *in, struct landlock *l)
 {
-	for (uint32_t i = 0; i < in->spec->n_mounts; i++) {
-		const struct wire_mount *m = &in->spec->mounts[i];
-		const char *target = wire_str(in->spec, m->target);
+	for (uint32_t i = 0; i < in->box->n_mounts; i++) {
+		const struct wire_mount *m = &in->box->mounts[i];
+		const char *target = wire_str(&in->box->blob, m->target);
 		bool is_dir = m->kind != WIRE_DEV &&
 			      !(m->flags & WIRE_MNT_FILE);
 
@@ -41,8 +41,8 @@ static int allow_mounts(struct init *in, struct landlock *l)
 
 int stage_landlock(struct init *in)
 {
-	bool root_rw = in->spec->flags & WIRE_ROOT_RW;
-	bool tty = in->spec->flags & WIRE_TTY;
+	bool root_rw = in->box->blob.flags & WIRE_ROOT_RW;
+	bool tty = in->box->blob.flags & WIRE_TTY;
 	struct landlock l;
 	int r;
 

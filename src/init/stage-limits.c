@@ -35,8 +35,8 @@ static int set_affinity(struct init *in)
 {
 	unsigned long mask[16] = { 0 };
 
-	for (uint32_t i = 0; i < in->conf.n_cpus; i++) {
-		uint32_t cpu = in->conf.first_cpu + i;
+	for (uint32_t i = 0; i < in->conf.n_affinity; i++) {
+		uint32_t cpu = in->conf.affinity[i];
 
 		if (cpu < 1024)
 			mask[cpu / 64] |= 1UL << (cpu % 64);
@@ -53,14 +53,14 @@ int stage_limits(struct init *in)
 	 * it as root of the host; 1 is the value that stops it (core(5) does
 	 * not say so, fs/coredump.c does). It is too small for a file too.
 	 */
-	uint64_t core = in->spec->flags & WIRE_CORE_PIPE ? 1 : 0;
+	uint64_t core = in->box->blob.flags & WIRE_CORE_PIPE ? 1 : 0;
 	const struct {
 		int what;
 		uint64_t value;
 	} table[] = {
 		{ RLIMIT_CORE, core },
-		{ RLIMIT_NOFILE, in->spec->limits.nofile },
-		{ RLIMIT_FSIZE, in->spec->limits.fsize },
+		{ RLIMIT_NOFILE, in->box->limits.nofile },
+		{ RLIMIT_FSIZE, in->box->limits.fsize },
 		{ RLIMIT_MEMLOCK, 64 << 10 },
 		{ RLIMIT_MSGQUEUE, 800 << 10 },
 		{ RLIMIT_SIGPENDING, 4096 },
@@ -72,7 +72,7 @@ int stage_limits(struct init *in)
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		if (limit(in, table[i].what, table[i].value) < 0)
 			return -in->err.code;
-	return in->conf.set_affinity ? set_affinity(in) : 0;
+	return in->conf.n_affinity ? set_affinity(in) : 0;
 }
 
 int stage_caps(struct init *in)

@@ -26,12 +26,12 @@ int stage_tty(struct init *in)
 		{ "mode", "0620" },
 		{ "max", "64" },
 	};
-	const struct winsize size = { .ws_row = (unsigned short)in->spec->tty_rows,
-				      .ws_col = (unsigned short)in->spec->tty_cols };
+	const struct winsize size = { .ws_row = (unsigned short)in->box->tty_rows,
+				      .ws_col = (unsigned short)in->box->tty_cols };
 	_cleanup_fd_ int pts = NO_FD;
 	int unlock = 0;
 
-	if (!(in->spec->flags & WIRE_TTY))
+	if (!(in->box->blob.flags & WIRE_TTY))
 		return 0;
 	/* a new instance is what every devpts mount is since Linux 4.7 */
 	pts = mnt_new("devpts", options, ARRAY_SIZE(options),

@@ -22,8 +22,8 @@
  */
 int stage_user(struct init *in)
 {
-	unsigned int uid = in->spec->uid;
-	unsigned int gid = in->spec->gid;
+	unsigned int uid = in->go.uid;
+	unsigned int gid = in->go.gid;
 
 	if (syscall(SYS_setresgid, gid, gid, gid) < 0)
 		return err_errno(&in->err, errno, "become group %u", gid);
@@ -43,12 +43,6 @@ int stage_user(struct init *in)
 
 int stage_identity(struct init *in)
 {
-	const char *name = wire_str(in->spec, in->spec->hostname);
-
-	if (sethostname(name, strlen(name)) < 0)
-		return err_errno(&in->err, errno, "set the host name");
-	if (setdomainname("", 0) < 0)
-		return err_errno(&in->err, errno, "clear the domain name");
 	/* Now that we are in our groups, they are the top of what we see. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_errno(&in->err, errno, "make a cgroup namespace");
@@ -56,5 +50,16 @@ int stage_identity(struct init *in)
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
 	    errno != ENOSYS)
 		return err_errno(&in->err, errno, "make a session keyring");
+	return 0;
+}
+
+int stage_name(struct init *in)
+{
+	const char *name = wire_str(&in->box->blob, in->box->hostname);
+
+	if (sethostname(name, strlen(name)) < 0)
+		return err_errno(&in->err, errno, "set the host name");
+	if (setdomainname("", 0) < 0)
+		return err_errno(&in->err, errno, "clear the domain name");
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The order of set-up, in one table.
+ * The order of set-up, as tables.
  *
  * In a test build (CORDON_TEST_BUILD) the environment may name a stage to
  * skip, to fail or to die after; that is how the tests show that each layer
@@ -24,10 +24,20 @@ struct stage {
 
 /*
  * Should: see only the keeper's empty mount namespace and the new procfs.
- * Mustn't: need the spec, or touch anything that depends on it.
+ * Mustn't: need an id, or anything of a request.
  */
-static const struct stage early[] = {
+static const struct stage bare[] = {
 	{ "proc", stage_proc },
+};
+
+/*
+ * Should: end with nothing of the host in reach.
+ * Mustn't: depend on what will run.
+ */
+static const struct stage own[] = {
+	{ "user", stage_user }, /* from here on the box's own uid */
+	{ "identity", stage_identity },
+	{ "enter", stage_enter }, /* from here on no host path exists */
 };
 
 /*
@@ -35,18 +45,35 @@ static const struct stage early[] = {
  * use. Mustn't: open a path of the host; what comes from there arrives as a
  * descriptor.
  */
-static const struct stage rest[] = {
-	{ "user", stage_user },		/* from here on the box's own uid */
-	{ "identity", stage_identity },
+static const struct stage box[] = {
+	{ "name", stage_name },
 	{ "root", stage_root },
 	{ "mounts", stage_mounts },
-	{ "files", stage_files },
-	{ "enter", stage_enter },	/* from here on no host path exists */
+	{ "freeze", stage_freeze },
 	{ "tty", stage_tty },
 	{ "limits", stage_limits },
 	{ "landlock", stage_landlock },
-	{ "caps", stage_caps },		/* from here on no right is left */
+	{ "caps", stage_caps }, /* from here on no right is left */
 	{ "seccomp", stage_seccomp },
+};
+
+/*
+ * Should: do what the program itself could do, as its user, behind the wall.
+ * Mustn't: need any right.
+ */
+static const struct stage work[] = {
+	{ "files", stage_files },
+	{ "workdir", stage_workdir },
+};
+
+static const struct {
+	const struct stage *stages;
+	size_t n;
+} tables[] = {
+	[STAGES_BARE] = { bare, ARRAY_SIZE(bare) },
+	[STAGES_OWN] = { own, ARRAY_SIZE(own) },
+	[STAGES_BOX] = { box, ARRAY_SIZE(box) },
+	[STAGES_WORK] = { work, ARRAY_SIZE(work) },
 };
 
 #ifdef CORDON_TEST_BUILD
@@ -77,20 +104,12 @@ static int run_hooked(const struct stage *s, struct init *in)
 }
 #endif
 
-static int run_table(const struct stage *table, size_t n, struct init *in)
+int stages_run(struct init *in, enum stage_table table)
 {
-	for (size_t i = 0; i < n; i++)
-		if (run_hooked(&table[i], in) < 0)
-			return err_stage(&in->err, table[i].name);
+	const struct stage *stages = tables[table].stages;
+
+	for (size_t i = 0; i < tables[table].n; i++)
+		if (run_hooked(&stages[i], in) < 0)
+			return err_stage(&in->err, stages[i].name);
 	return 0;
-}
-
-int stages_run_early(struct init *in)
-{
-	return run_table(early, ARRAY_SIZE(early), in);
-}
-
-int stages_run(struct init *in)
-{
-	return run_table(rest, ARRAY_SIZE(rest), in);
 }

@@ -40,10 +40,10 @@ struct runner {
 	volatile int exec_errno;
 };
 
-static int vector(const struct wire_spec *spec, struct wire_vec vec,
+static int vector(const struct wire_work *work, struct wire_vec vec,
 		  char **space)
 {
-	const char *p = (const char *)spec + vec.off;
+	const char *p = (const char *)work + vec.off;
 
 	if (vec.count >= MAX_STRINGS)
 		return -E2BIG;
@@ -56,9 +56,9 @@ static int vector(const struct wire_spec *spec, struct wire_vec vec,
 }
 
 /* Looks for the program along PATH, as execvp(3) does; returns an errno. */
-static int exec_along_path(const struct wire_spec *spec)
+static int exec_along_path(const struct wire_work *work)
 {
-	const char *path = wire_str(spec, spec->path);
+	const char *path = wire_str(&work->blob, work->path);
 	const char *name = argv_space[0];
 	bool denied = false;
 	char full[4096];
@@ -101,12 +101,11 @@ static void become(struct runner *r)
 			goto fail;
 	if (sys_close_range(3, ~0U) < 0)
 		goto fail;
-	for (int sig = 1; sig < 65; sig++)
-		if (sig != SIGKILL && sig != SIGSTOP)
-			(void)signal(sig, SIG_DFL);
+	/* The only one that init changed; the keeper reset the others. */
+	(void)signal(SIGPIPE, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	errno = exec_along_path(in->spec);
+	errno = exec_along_path(in->work);
 fail:
 	r->exec_errno = errno ? errno : ENOEXEC;
 	_exit(127);
@@ -114,11 +113,11 @@ fail:
 
 static pid_t start(struct runner *r, uint32_t step)
 {
-	const struct wire_spec *spec = r->in->spec;
+	const struct wire_work *work = r->in->work;
 	pid_t pid;
 
-	if (vector(spec, spec->steps[step].argv, argv_space) < 0 ||
-	    vector(spec, spec->env, env_space) < 0) {
+	if (vector(work, work->steps[step].argv, argv_space) < 0 ||
+	    vector(work, work->env, env_space) < 0) {
 		r->exec_errno = E2BIG;
 		return -1;
 	}
@@ -191,15 +190,15 @@ static int wait_for(struct runner *r, pid_t main_pid)
 /* Runs the block that starts at `step`; returns the last step it tried. */
 static uint32_t run_block(struct runner *r, uint32_t step)
 {
-	const struct wire_spec *spec = r->in->spec;
+	const struct wire_work *work = r->in->work;
 	struct wire_outcome *o = &r->msg.outcome;
 	bool last;
 
 	do {
 		pid_t pid;
 
-		last = step + 1 >= spec->n_steps ||
-		       spec->steps[step].flags & WIRE_STEP_END_BLOCK;
+		last = step + 1 >= work->n_steps ||
+		       work->steps[step].flags & WIRE_STEP_END_BLOCK;
 		o->step = step;
 		pid = start(r, step);
 		o->exec_errno = r->exec_errno;
@@ -218,7 +217,7 @@ static uint32_t run_block(struct runner *r, uint32_t step)
 static void say(struct runner *r, uint32_t type, const int *fds, int n_fds)
 {
 	r->msg.type = type;
-	r->msg.job = r->in->conf.job;
+	r->msg.job = r->in->job;
 	r->msg.outcome.not_enforced = r->in->not_enforced;
 	r->msg.outcome.landlock_abi = r->in->landlock_abi;
 	if (io_send(INIT_SOCK, &r->msg, sizeof(r->msg), fds, n_fds) < 0)
@@ -233,42 +232,37 @@ static void kill_the_rest(void)
 }
 
 /* The first step of the block after the one that `step` is in. */
-static uint32_t block_after(const struct wire_spec *spec, uint32_t step)
+static uint32_t block_after(const struct wire_work *work, uint32_t step)
 {
-	while (step < spec->n_steps &&
-	       !(spec->steps[step].flags & WIRE_STEP_END_BLOCK))
+	while (step < work->n_steps &&
+	       !(work->steps[step].flags & WIRE_STEP_END_BLOCK))
 		step++;
 	return step + 1;
 }
 
-static void enter_workdir(struct init *in)
+int stage_workdir(struct init *in)
 {
-	const char *dir = wire_str(in->spec, in->spec->workdir);
+	const char *dir = wire_str(&in->work->blob, in->work->workdir);
 	static char now[4096];
-	struct wire_msg msg = { .type = WIRE_FAILED, .job = in->conf.job };
 
+	if (chdir(dir) < 0)
+		return err_errno(&in->err, errno,
+				 "enter the working directory '%s'", dir);
 	/*
 	 * getcwd(2) says "(unreachable)..." for a directory outside the root,
 	 * which is how a leaked descriptor would look (CVE-2024-21626).
 	 */
-	if (chdir(dir) < 0)
-		(void)err_errno(&msg.outcome.err, errno,
-				"enter the working directory '%s'", dir);
-	else if (!getcwd(now, sizeof(now)) || now[0] != '/')
-		(void)err_set(&msg.outcome.err, EPERM,
-			      "the working directory '%s' is not in the box",
-			      dir);
-	else
-		return;
-	(void)err_stage(&msg.outcome.err, "workdir");
-	(void)io_send(INIT_SOCK, &msg, sizeof(msg), NULL, 0);
-	_exit(1);
+	if (!getcwd(now, sizeof(now)) || now[0] != '/')
+		return err_set(&in->err, EPERM,
+			       "the working directory '%s' is not in the box",
+			       dir);
+	return 0;
 }
 
 void steps_run(struct init *in)
 {
 	static struct runner r;
-	bool go_on = in->spec->flags & WIRE_CONTINUE;
+	bool go_on = in->work->blob.flags & WIRE_CONTINUE;
 	uint32_t step = 0;
 	sigset_t chld;
 
@@ -277,7 +271,6 @@ void steps_run(struct init *in)
 	(void)sigaddset(&chld, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &chld, NULL);
 	r.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	enter_workdir(in);
 	for (;;) {
 		const struct wire_outcome *o = &r.msg.outcome;
 		uint32_t next;
@@ -286,8 +279,8 @@ void steps_run(struct init *in)
 		r.started = clock_us();
 		say(&r, WIRE_STARTED, &in->tty, in->tty >= 0);
 		step = run_block(&r, step);
-		next = block_after(in->spec, step);
-		if (next >= in->spec->n_steps ||
+		next = block_after(in->work, step);
+		if (next >= in->work->n_steps ||
 		    (!go_on && (o->wait_status || o->exec_errno)))
 			break;
 		kill_the_rest();

@@ -15,7 +15,8 @@
  *	record.c  the note from which a later start cleans up after a crash
  *	spawn.c   an empty box: cgroups, namespaces, init (parked)
  *	mounts.c  what is mounted into a box, as descriptors
- *	run.c     a parked box gets its spec; its life and its end
+ *	configure.c  a parked box gets its spec: limits, ids, mounts
+ *	run.c     a box gets its work; its life and its end
  */
 
 #include <stdbool.h>
@@ -54,15 +55,28 @@ struct world {
 	int runtime_fd;
 };
 
+/*
+ * A box is made ahead as far as its future is known: PARKED when only its ids
+ * are, READY when its spec is (that of the last run, of which the next one is
+ * probably a copy). Either is used once, and never after a run.
+ */
 enum box_state {
 	BOX_FREE,
-	BOX_PARKED,  /* init waits for a spec */
-	BOX_SETUP,   /* init has it and builds */
+	BOX_PARKED,
+	BOX_READY,
+	BOX_SETUP, /* it has work, the program is not yet started */
 	BOX_RUNNING,
-	BOX_DYING,   /* killed, not yet gone */
+	BOX_DYING, /* killed, not yet gone */
 };
 
 #define BOX_DISKS 16
+
+/* Who a box is inside, and whether it has the caller's uid outside. */
+struct ids {
+	uint32_t uid;
+	uint32_t gid;
+	bool caller;
+};
 
 struct box {
 	enum box_state state;
@@ -73,9 +87,11 @@ struct box {
 	int sock;
 	int lock; /* holds the uid */
 	uint32_t host_uid;
-	bool caller_uid;
+	struct ids ids;
+	const struct wire_box *spec; /* mapped, from READY on */
 	struct cg_box cg;
-	struct wire_limits limits;
+	struct wire_times times;
+	uint64_t cpu_before; /* used by set-up */
 	struct wire_outcome outcome;
 	bool heard; /* init told its end */
 	int64_t started;
@@ -83,7 +99,6 @@ struct box {
 	int64_t total_deadline;
 	int64_t cpu_check;
 	int64_t kill_at; /* after a SIGTERM */
-	uint32_t best_effort;
 	int disks[BOX_DISKS]; /* writable memory file systems */
 	int n_disks;
 	int work; /* the workspace among them */
@@ -97,9 +112,7 @@ struct keeper {
 	int record; /* locked */
 	char id[20];
 	uint32_t serial;
-	int spares;  /* how many boxes to hold parked */
-	bool refill; /* also after the first run */
-	struct err spare_err; /* why the last box could not be parked */
+	bool is_reused; /* more runs will follow: make the next box ahead */
 };
 
 /* world.c */
@@ -116,13 +129,18 @@ void record_remove(struct keeper *k);
 void record_sweep(const struct world *w);
 
 /* spawn.c */
-struct box *box_spawn(struct keeper *k, bool caller_uid, struct err *err);
+struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err);
 /* Lets go of everything of a box that has no process any more. */
 void box_release(struct keeper *k, struct box *b);
 
 /* mounts.c: opens all mounts of the spec; bit i of *ret_mask: fds has one. */
-int mounts_open(struct keeper *k, struct box *b, const struct wire_spec *spec,
+int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err);
+
+/* configure.c: gives a parked box its spec, of which `fd` is the memfd. */
+int box_configure(struct keeper *k, struct box *b, int fd, struct err *err);
+/* Maps a sealed spec and checks it; NULL with *err. */
+const struct wire_box *spec_map(int fd, struct err *err);
 
 /* run.c */
 void run_request(struct keeper *k, const struct wire_head *head, int *fds,
@@ -133,4 +151,3 @@ void run_end(struct keeper *k, struct box *b, enum wire_end end);
 void run_timers(struct keeper *k);
 int run_timeout_ms(const struct keeper *k);
 struct box *run_find(struct keeper *k, uint32_t job);
-void park_spares(struct keeper *k);

@@ -149,6 +149,22 @@ static void refuse(const struct err *why)
 	_exit(0);
 }
 
+/*
+ * What was ignored in the client would be ignored in every box. By system
+ * call: the library keeps its own numbers 32 to 34 from us, and the client's
+ * library may have left those ignored too.
+ */
+static void reset_signals(void)
+{
+	const struct {
+		uint64_t handler, flags, restorer, mask;
+	} standard = { 0 };
+
+	for (int sig = 1; sig <= 64; sig++)
+		(void)syscall(SYS_rt_sigaction, sig, &standard, NULL, 8);
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
 int main(int argc, char **argv)
 {
 	struct keeper *k = &keeper;
@@ -158,13 +174,12 @@ int main(int argc, char **argv)
 	/* Not in the terminal's process group: Ctrl-C is the client's. */
 	(void)setsid();
 	(void)!chdir("/");
-	(void)signal(SIGPIPE, SIG_IGN);
+	reset_signals();
 	(void)dup2(0, KEEPER_RESERVED);
 	(void)fcntl(KEEPER_SOCK, F_SETFD, FD_CLOEXEC);
 	(void)fcntl(KEEPER_RESERVED, F_SETFD, FD_CLOEXEC);
 	k->record = NO_FD;
-	k->spares = 1;
-	k->refill = argc > 1 && strcmp(argv[1], "reused") == 0;
+	k->is_reused = argc > 1 && strcmp(argv[1], "reused") == 0;
 	make_id(k);
 	if (watch_client(k, client, &err) < 0 ||
 	    cg_tree_open(&k->cg, client, &err) < 0 ||
@@ -177,6 +192,7 @@ int main(int argc, char **argv)
 		(void)err_stage(&err, "record");
 		refuse(&err);
 	}
-	park_spares(k);
+	/* Nearly every run is as nobody; where not, it is only unused. */
+	(void)box_spawn(k, (struct ids){ 65534, 65534, false }, &err);
 	loop(k);
 }

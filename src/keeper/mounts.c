@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -44,6 +45,11 @@ static int open_source(const struct world *w, const char *path, struct stat *st,
 	return take_fd(&fd);
 }
 
+struct pair {
+	uint32_t uid;
+	uint32_t gid;
+};
+
 /* Writes a map of one id of process `pid`. */
 static int map_one(const struct world *w, pid_t pid, const char *file,
 		   uint32_t inside, uint32_t outside)
@@ -57,8 +63,8 @@ static int map_one(const struct world *w, pid_t pid, const char *file,
 }
 
 /* A user namespace that only says how to translate ids. */
-static int map_userns(const struct world *w, const struct stat *st,
-		      uint32_t host_uid, struct err *err)
+static int map_userns(const struct world *w, struct pair from, struct pair to,
+		      struct err *err)
 {
 	struct uapi_clone_args args = { .flags = UAPI_CLONE_NEWUSER,
 					.exit_signal = SIGCHLD };
@@ -72,8 +78,8 @@ static int map_userns(const struct world *w, const struct stat *st,
 	if (pid < 0)
 		return err_errno(err, errno, "make a user namespace");
 	(void)snprintf(path, sizeof(path), "%ld/ns/user", pid);
-	if (map_one(w, (pid_t)pid, "uid_map", st->st_uid, host_uid) == 0 &&
-	    map_one(w, (pid_t)pid, "gid_map", st->st_gid, host_uid) == 0)
+	if (map_one(w, (pid_t)pid, "uid_map", from.uid, to.uid) == 0 &&
+	    map_one(w, (pid_t)pid, "gid_map", from.gid, to.gid) == 0)
 		fd = openat(w->proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		(void)err_errno(err, errno, "map ids for a mount");
@@ -82,22 +88,36 @@ static int map_userns(const struct world *w, const struct stat *st,
 	return fd < 0 ? -err->code : fd;
 }
 
-static int id_map(const struct world *w, int mnt, const struct stat *st,
-		  const struct box *b, bool must, struct err *err)
+/* Shows files of `from` as belonging to `to`, and the other way round. */
+static int id_map(const struct world *w, int mnt, struct pair from,
+		  struct pair to, struct err *err)
 {
-	_cleanup_fd_ int ns = map_userns(w, st, b->host_uid, err);
+	_cleanup_fd_ int ns = map_userns(w, from, to, err);
 	struct uapi_mount_attr attr = { .attr_set = UAPI_MOUNT_ATTR_IDMAP };
 
 	if (ns < 0)
 		return ns;
 	attr.userns_fd = (uint64_t)ns;
-	if (sys_mount_setattr(mnt, "", AT_EMPTY_PATH, &attr) == 0)
+	if (sys_mount_setattr(mnt, "", AT_EMPTY_PATH, &attr) < 0)
+		return err_errno(err, errno,
+				 "map ids: its file system cannot do that; "
+				 "mount it read-only, or use --workspace and "
+				 "--copy-out");
+	return 0;
+}
+
+static int id_map_bind(const struct world *w, int mnt, const struct stat *st,
+		       const struct box *b, bool must, struct err *err)
+{
+	const struct pair owner = { st->st_uid, st->st_gid };
+	const struct pair user = { b->host_uid, b->host_uid };
+	int r = id_map(w, mnt, owner, user, err);
+
+	if (r == -EINVAL && !must) {
+		err->code = 0; /* read-only: what others may read is shown */
 		return 0;
-	if (!must && errno == EINVAL)
-		return 0; /* read-only: what others may read is shown */
-	return err_errno(err, errno,
-			 "map ids: its file system cannot do that; mount it "
-			 "read-only, or use --workspace and --copy-out");
+	}
+	return r;
 }
 
 static uint64_t attributes(const struct wire_mount *m)
@@ -130,7 +150,7 @@ static int open_bind(const struct world *w, const struct box *b,
 	if (mnt < 0 || mnt_restrict(mnt, attributes(m), err) < 0)
 		return err_wrap(err, "mount '%s'", path);
 	if ((m->flags & WIRE_MNT_IDMAP) && w->is_root &&
-	    id_map(w, mnt, &st, b, !(m->flags & WIRE_MNT_RO), err) < 0)
+	    id_map_bind(w, mnt, &st, b, !(m->flags & WIRE_MNT_RO), err) < 0)
 		return err_wrap(err, "mount '%s'", path);
 	return take_fd(&mnt);
 }
@@ -159,16 +179,48 @@ static int open_dev(const struct world *w, const struct wire_mount *m,
 	return take_fd(&mnt);
 }
 
-static int open_disk(struct box *b, const struct wire_mount *m, struct err *err)
+/*
+ * The workspace once more, with the box's files shown as the caller's: an
+ * ordinary user with a range of uids could not read them otherwise. A mount
+ * can be copied only while it is attached, so it is, for a moment, in the
+ * keeper's own namespace. NO_FD where the kernel cannot do it (before 6.3).
+ */
+static int open_for_caller(const struct world *w, const struct box *b, int *mnt)
+{
+	const struct pair user = { b->host_uid, b->host_uid };
+	const struct pair caller = { w->caller, w->caller_gid };
+	struct err err = { 0 };
+	_cleanup_fd_ int ours = NO_FD;
+	int theirs;
+	char path[48];
+
+	if (mnt_attach(*mnt, w->runtime_fd, &err) < 0)
+		return NO_FD;
+	ours = mnt_clone(*mnt, "", &err);
+	theirs = mnt_clone(*mnt, "", &err);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", *mnt);
+	(void)umount2(path, MNT_DETACH);
+	if (theirs >= 0) {
+		(void)close(*mnt);
+		*mnt = theirs;
+	}
+	if (ours < 0 || id_map(w, ours, user, caller, &err) < 0)
+		return NO_FD;
+	return take_fd(&ours);
+}
+
+static int open_disk(const struct world *w, struct box *b,
+		     const struct wire_mount *m, struct err *err)
 {
 	const struct mnt_tmpfs opt = { .size = m->size,
 				       .inodes = m->inodes,
 				       .mode = 0755,
 				       .uid = b->host_uid,
-				       .gid = b->host_uid,
+				       .gid = b->lock >= 0 ? b->host_uid :
+							     w->caller_gid,
 				       .attr = attributes(m) };
 	_cleanup_fd_ int mnt = NO_FD;
-	int kept;
+	int kept = NO_FD;
 
 	if (b->n_disks >= BOX_DISKS)
 		return err_set(err, E2BIG, "more than %d places in memory",
@@ -176,7 +228,10 @@ static int open_disk(struct box *b, const struct wire_mount *m, struct err *err)
 	mnt = mnt_tmpfs(&opt, err);
 	if (mnt < 0)
 		return mnt;
-	kept = fcntl(mnt, F_DUPFD_CLOEXEC, KEEPER_RESERVED);
+	if ((m->flags & WIRE_MNT_WORK) && b->lock >= 0 && !w->is_root)
+		kept = open_for_caller(w, b, &mnt);
+	if (kept < 0)
+		kept = fcntl(mnt, F_DUPFD_CLOEXEC, KEEPER_RESERVED);
 	if (kept < 0)
 		return err_errno(err, errno, "keep a disk");
 	b->disks[b->n_disks++] = kept;
@@ -186,23 +241,23 @@ static int open_disk(struct box *b, const struct wire_mount *m, struct err *err)
 }
 
 static int open_one(struct keeper *k, struct box *b,
-		    const struct wire_spec *spec, const struct wire_mount *m,
+		    const struct wire_box *spec, const struct wire_mount *m,
 		    struct err *err)
 {
 	const struct world *w = &k->world;
 
 	switch ((enum wire_mount_kind)m->kind) {
 	case WIRE_BIND:
-		return open_bind(w, b, m, wire_str(spec, m->source), err);
+		return open_bind(w, b, m, wire_str(&spec->blob, m->source), err);
 	case WIRE_DEV:
-		return open_dev(w, m, wire_str(spec, m->source), err);
+		return open_dev(w, m, wire_str(&spec->blob, m->source), err);
 	case WIRE_TMPFS:
-		return open_disk(b, m, err);
+		return open_disk(w, b, m, err);
 	}
 	return err_set(err, EPROTO, "unknown kind of mount");
 }
 
-int mounts_open(struct keeper *k, struct box *b, const struct wire_spec *spec,
+int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err)
 {
 	*ret_n = 0;

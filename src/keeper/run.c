@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One run: a parked box gets its spec, lives, and ends.
+ * One run: a box gets its work, lives, and ends.
  *
- *	PARKED --spec--> SETUP --init: started--> RUNNING
+ *	PARKED --spec--> READY --work--> SETUP --init: started--> RUNNING
  *	   any of them --killed--> DYING --init's death--> told, FREE
  *
  * The end is told to the client only when init has been reaped: then, by the
@@ -29,11 +29,6 @@
 #include "keeper/keeper.h"
 #include "os/uapi.h"
 
-#ifndef F_GET_SEALS
-#define F_GET_SEALS 1034
-#endif
-#define SEALED 0xf /* seal, shrink, grow, write */
-
 #define CPU_CHECK_MIN_US 5000
 
 struct box *run_find(struct keeper *k, uint32_t job)
@@ -41,163 +36,10 @@ struct box *run_find(struct keeper *k, uint32_t job)
 	for (int i = 0; i < KEEPER_BOXES; i++) {
 		struct box *b = &k->boxes[i];
 
-		if (b->state > BOX_PARKED && b->job == job)
+		if (b->state > BOX_READY && b->job == job)
 			return b;
 	}
 	return NULL;
-}
-
-static struct box *find_parked(struct keeper *k, bool caller_uid)
-{
-	for (int i = 0; i < KEEPER_BOXES; i++) {
-		struct box *b = &k->boxes[i];
-
-		if (b->state == BOX_PARKED && b->caller_uid == caller_uid)
-			return b;
-	}
-	return NULL;
-}
-
-void park_spares(struct keeper *k)
-{
-	int have = 0;
-
-	for (int i = 0; i < KEEPER_BOXES; i++)
-		have += k->boxes[i].state == BOX_PARKED;
-	for (; have < k->spares; have++) {
-		k->spare_err.code = 0;
-		if (!box_spawn(k, false, &k->spare_err))
-			return;
-	}
-}
-
-/* Which limits cannot be set, or an error that says what to do about it. */
-static int check_layers(const struct keeper *k, const struct wire_spec *spec,
-			bool own_uid, uint32_t *ret_missing, struct err *err)
-{
-	static const struct {
-		enum wire_layer layer;
-		enum cg_role role;
-	} limits[] = {
-		{ WIRE_L_MEMORY, CG_MEMORY },
-		{ WIRE_L_CPU, CG_CPU },
-		{ WIRE_L_PIDS, CG_PIDS },
-	};
-	uint32_t missing = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-		if (k->cg.role[limits[i].role].fd >= 0)
-			continue;
-		missing |= 1U << limits[i].layer;
-		if (spec->best_effort & 1U << limits[i].layer)
-			continue;
-		return err_set(
-			err, EOPNOTSUPP,
-			"cannot limit %s: no cgroup that '%s' may use; either "
-			"start it as 'systemd-run --user --scope -p "
-			"Delegate=yes cordon run ...' (cgroup v2), or have "
-			"root run 'cordon doctor --grant-cgroup UID' (v1), "
-			"or accept it with '--best-effort cgroup'",
-			cg_role_name(limits[i].role),
-			k->world.is_root ? "root" : "this user");
-	}
-	if (k->cg.role[CG_CPUSET].fd < 0)
-		missing |= 1U << WIRE_L_CPUSET;
-	if (k->world.landlock_abi == 0) {
-		missing |= 1U << WIRE_L_LANDLOCK;
-		if (!(spec->best_effort & 1U << WIRE_L_LANDLOCK))
-			missing &= ~(1U << WIRE_L_LANDLOCK);
-	}
-	if (!own_uid)
-		missing |= 1U << WIRE_L_OWN_UID;
-	*ret_missing = missing;
-	return 0;
-}
-
-static int map_ids(const struct world *w, const struct box *b,
-		   const struct wire_spec *spec, struct err *err)
-{
-	bool own = b->lock >= 0;
-	uint32_t gid = own ? b->host_uid : w->caller_gid;
-	const struct {
-		const char *file;
-		uint32_t inside;
-		uint32_t outside;
-	} maps[] = {
-		{ "uid_map", spec->uid, b->host_uid },
-		{ "gid_map", spec->gid, gid },
-	};
-	char path[64];
-	char line[48];
-	int r;
-
-	(void)snprintf(path, sizeof(path), "%d/setgroups", (int)b->pid);
-	r = io_write_file(w->proc, path, "deny");
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(maps); i++) {
-		(void)snprintf(path, sizeof(path), "%d/%s", (int)b->pid,
-			       maps[i].file);
-		(void)snprintf(line, sizeof(line), "%u %u 1", maps[i].inside,
-			       maps[i].outside);
-		r = io_write_file(w->proc, path, line);
-	}
-	if (r < 0)
-		return err_errno(err, -r, "write /proc/%s", path);
-	return 0;
-}
-
-static int set_limits(struct keeper *k, struct box *b,
-		      const struct wire_limits *l, struct wire_conf *conf,
-		      struct err *err)
-{
-	uint64_t cpus = (l->cpu_quota_us + l->cpu_period_us - 1) /
-			l->cpu_period_us;
-	struct cg_limits cg = {
-		.memory = l->memory,
-		.cpu_quota_us = l->cpu_quota_us,
-		.cpu_period_us = l->cpu_period_us,
-		.pids = l->pids,
-		/* Boxes start on one CPU after the other. */
-		.first_cpu = (b->serial + (unsigned int)getpid()) % k->cg.n_cpus,
-		.n_cpus = (unsigned int)MIN(cpus, k->cg.n_cpus),
-	};
-
-	conf->set_affinity = k->cg.role[CG_CPUSET].fd < 0;
-	conf->first_cpu = cg.first_cpu;
-	conf->n_cpus = cg.n_cpus;
-	return cg_box_limit(&k->cg, &b->cg, &cg, err);
-}
-
-/* Hands the box over to init; fds[0..3] are the client's. */
-static int configure(struct keeper *k, struct box *b,
-		     const struct wire_spec *spec, const int *fds,
-		     struct err *err)
-{
-	struct wire_conf conf = { .type = WIRE_MOUNTS, .job = b->job };
-	int all[IO_MAX_FDS];
-	int n = 0;
-	int r;
-
-	b->limits = spec->limits;
-	b->best_effort = spec->best_effort;
-	memcpy(all, fds, 4 * sizeof(int));
-	r = check_layers(k, spec, b->lock >= 0, &conf.skip, err);
-	if (r < 0)
-		return err_stage(err, "layers");
-	if (set_limits(k, b, &spec->limits, &conf, err) < 0)
-		return err_stage(err, "cgroup");
-	if (map_ids(&k->world, b, spec, err) < 0)
-		return err_stage(err, "user");
-	r = mounts_open(k, b, spec, all + 4, &n, &conf.mount_mask, err);
-	if (r == 0) {
-		b->outcome.not_enforced = conf.skip;
-		b->outcome.host_uid = b->host_uid;
-		r = io_send(b->sock, &conf, sizeof(conf), all, n + 4);
-		if (r < 0)
-			(void)err_errno(err, -r, "send the spec to init");
-	}
-	for (int i = 0; i < n; i++)
-		(void)close(all[4 + i]);
-	return r < 0 ? err_stage(err, "init") : 0;
 }
 
 static void tell(uint32_t job, uint32_t type, const struct wire_outcome *o,
@@ -217,49 +59,124 @@ static void tell_failure(uint32_t job, const struct err *err)
 	tell(job, WIRE_ENDED, &o, NULL, 0);
 }
 
-static int map_spec(int fd, const struct wire_spec **ret, struct err *err)
+static bool is_same(const struct wire_box *a, const struct wire_box *b)
 {
-	struct stat st;
-	void *p;
+	return a->blob.size == b->blob.size &&
+	       memcmp(a, b, a->blob.size) == 0;
+}
 
-	if (fcntl(fd, F_GET_SEALS) != SEALED || fstat(fd, &st) < 0 ||
-	    st.st_size < (off_t)sizeof(struct wire_spec))
-		return err_set(err, EPROTO, "the spec is not a sealed memfd");
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		return err_errno(err, errno, "map the spec");
-	if (wire_check(p, (uint64_t)st.st_size, err) < 0) {
-		(void)munmap(p, (size_t)st.st_size);
-		return -err->code;
+static bool is_for(const struct box *b, struct ids ids)
+{
+	return b->ids.uid == ids.uid && b->ids.gid == ids.gid &&
+	       b->ids.caller == ids.caller;
+}
+
+/* The box that is furthest on its way to what is wanted. */
+static struct box *find_ahead(struct keeper *k, const struct wire_box *spec,
+			      struct ids ids)
+{
+	struct box *parked = NULL;
+
+	for (int i = 0; i < KEEPER_BOXES; i++) {
+		struct box *b = &k->boxes[i];
+
+		if (b->state == BOX_READY && is_same(b->spec, spec))
+			return b;
+		if (b->state == BOX_PARKED && is_for(b, ids))
+			parked = b;
 	}
-	*ret = p;
+	return parked;
+}
+
+static struct ids ids_of(const struct keeper *k, const struct wire_box *spec)
+{
+	return (struct ids){ .uid = spec->uid,
+			     .gid = spec->gid,
+			     .caller = spec->blob.flags & WIRE_CALLER_UID &&
+				       !k->world.is_root };
+}
+
+/* The time limits; the rest of the work is init's to read. */
+static int read_times(int fd, struct wire_times *ret, struct err *err)
+{
+	struct wire_work head;
+
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    head.blob.magic != WIRE_WORK_MAGIC)
+		return err_set(err, EPROTO, "the work has another layout");
+	*ret = head.times;
 	return 0;
 }
 
-static int start(struct keeper *k, uint32_t job, const int *fds,
+/* fds: box, work, stdin, stdout, stderr */
+static int start(struct keeper *k, struct box *b, uint32_t job, const int *fds,
 		 struct err *err)
 {
-	const struct wire_spec *spec = NULL;
-	struct box *b;
-	bool caller_uid;
+	const struct wire_head head = { WIRE_WORK, job };
 	int r;
 
-	if (map_spec(fds[0], &spec, err) < 0)
+	b->job = job;
+	if (read_times(fds[1], &b->times, err) < 0)
 		return err_stage(err, "spec");
-	caller_uid = spec->flags & WIRE_CALLER_UID && !k->world.is_root;
-	b = find_parked(k, caller_uid);
-	if (!b)
-		b = box_spawn(k, caller_uid, err);
-	r = b ? 0 : -err->code;
-	if (b) {
-		b->job = job;
-		b->state = BOX_SETUP;
-		r = configure(k, b, spec, fds, err);
-		if (r < 0)
+	if (b->state == BOX_PARKED && box_configure(k, b, fds[0], err) < 0)
+		return -err->code;
+	b->state = BOX_SETUP;
+	b->cpu_before = cg_box_cpu_us(&k->cg, &b->cg);
+	r = io_send(b->sock, &head, sizeof(head), fds + 1, 4);
+	/* EPIPE: it failed before; what it said is in the socket. */
+	if (r < 0 && r != -EPIPE) {
+		(void)err_errno(err, -r, "send the work to init");
+		return err_stage(err, "init");
+	}
+	return 0;
+}
+
+/*
+ * While one box runs, there is time to make the next. A directory of the host
+ * may be another one by then, and a terminal has a size: such a box is not
+ * made ahead.
+ */
+static void make_next(struct keeper *k, int fd)
+{
+	struct err err = { 0 };
+	const struct wire_box *spec = spec_map(fd, &err);
+	bool ahead = spec && !(spec->blob.flags & WIRE_TTY);
+	struct box *b;
+
+	for (uint32_t i = 0; ahead && i < spec->n_mounts; i++)
+		ahead = !(spec->mounts[i].flags & WIRE_MNT_IDMAP);
+	for (int i = 0; i < KEEPER_BOXES; i++) {
+		b = &k->boxes[i];
+		if (b->state == BOX_READY && (!ahead || !is_same(b->spec, spec)))
+			box_release(k, b);
+		else if (b->state == BOX_READY)
+			ahead = false;
+	}
+	if (ahead) {
+		b = box_spawn(k, ids_of(k, spec), &err);
+		if (b && box_configure(k, b, fd, &err) < 0)
 			box_release(k, b);
 	}
-	(void)munmap((void *)spec, spec->size);
-	return r;
+	if (spec)
+		(void)munmap((void *)spec, spec->blob.size);
+}
+
+static void take_run(struct keeper *k, uint32_t job, const int *fds,
+		     struct err *err)
+{
+	const struct wire_box *spec = spec_map(fds[0], err);
+	struct box *b;
+
+	if (!spec) {
+		(void)err_stage(err, "spec");
+		return;
+	}
+	b = find_ahead(k, spec, ids_of(k, spec));
+	if (!b)
+		b = box_spawn(k, ids_of(k, spec), err);
+	if (b && start(k, b, job, fds, err) < 0)
+		box_release(k, b);
+	(void)munmap((void *)spec, spec->blob.size);
 }
 
 void run_request(struct keeper *k, const struct wire_head *head, int *fds,
@@ -267,23 +184,24 @@ void run_request(struct keeper *k, const struct wire_head *head, int *fds,
 {
 	struct err err = { 0 };
 
-	if (n_fds != 4)
-		(void)err_set(&err, EPROTO, "a run needs four descriptors");
+	if (n_fds != 5)
+		(void)err_set(&err, EPROTO, "a run needs five descriptors");
 	else
-		(void)start(k, head->job, fds, &err);
+		take_run(k, head->job, fds, &err);
+	for (int i = 1; i < n_fds; i++)
+		fd_close(&fds[i]);
 	if (err.code)
 		tell_failure(head->job, &err);
-	for (int i = 0; i < n_fds; i++)
-		fd_close(&fds[i]);
-	/* While this one runs, there is time to make the next. */
-	if (k->refill)
-		park_spares(k);
+	else if (k->is_reused)
+		make_next(k, fds[0]);
+	if (n_fds > 0)
+		fd_close(&fds[0]);
 }
 
 static void plan_cpu_check(struct keeper *k, struct box *b)
 {
-	uint64_t used = cg_box_cpu_us(&k->cg, &b->cg);
-	uint64_t limit = b->limits.cpu_time_us;
+	uint64_t used = cg_box_cpu_us(&k->cg, &b->cg) - b->cpu_before;
+	uint64_t limit = b->times.cpu_time_us;
 	uint64_t left = limit > used ? limit - used : 0;
 
 	/* It cannot be used up faster than on all CPUs at once. */
@@ -297,10 +215,10 @@ static void started(struct keeper *k, struct box *b, int tty)
 
 	b->state = BOX_RUNNING;
 	b->started = clock_us();
-	b->deadline = b->started + (int64_t)b->limits.timeout_us;
-	if (first && b->limits.total_us)
-		b->total_deadline = b->started + (int64_t)b->limits.total_us;
-	if (b->limits.cpu_time_us)
+	b->deadline = b->started + (int64_t)b->times.timeout_us;
+	if (first && b->times.total_us)
+		b->total_deadline = b->started + (int64_t)b->times.total_us;
+	if (b->times.cpu_time_us)
 		plan_cpu_check(k, b);
 	tell(b->job, WIRE_STARTED, NULL, &tty, tty >= 0);
 }
@@ -316,7 +234,7 @@ static void fill_usage(struct keeper *k, struct box *b,
 	o->oom_kills = u.oom_kills;
 	o->pids_peak = u.pids_peak;
 	o->pids_refused = u.pids_refused;
-	o->cpu_us = u.cpu_us;
+	o->cpu_us = u.cpu_us - MIN(u.cpu_us, b->cpu_before);
 	if (!u.has_cpu && ru)
 		o->cpu_us = (uint64_t)(ru->ru_utime.tv_sec +
 				       ru->ru_stime.tv_sec) *
@@ -409,7 +327,7 @@ void run_end(struct keeper *k, struct box *b, enum wire_end end)
 void run_init_died(struct keeper *k, struct box *b)
 {
 	struct rusage ru = { 0 };
-	bool parked = b->state == BOX_PARKED;
+	bool ahead = b->state == BOX_PARKED || b->state == BOX_READY;
 
 	if (wait4(b->pid, NULL, WNOHANG, &ru) != b->pid)
 		return;
@@ -417,8 +335,8 @@ void run_init_died(struct keeper *k, struct box *b)
 	/* What it said last may still be in the socket. */
 	while (b->sock >= 0 && !b->heard)
 		run_init_said(k, b);
-	if (parked) {
-		k->spare_err = b->outcome.err;
+	if (ahead) {
+		/* The run that needs it will try again and hear why. */
 		box_release(k, b);
 		return;
 	}
@@ -435,25 +353,27 @@ void run_init_died(struct keeper *k, struct box *b)
 
 static void check_cpu(struct keeper *k, struct box *b)
 {
-	if (cg_box_cpu_us(&k->cg, &b->cg) >= b->limits.cpu_time_us)
+	if (cg_box_cpu_us(&k->cg, &b->cg) - b->cpu_before >=
+	    b->times.cpu_time_us)
 		run_end(k, b, WIRE_BY_CPU);
 	else
 		plan_cpu_check(k, b);
 }
 
 /* At the deadline: SIGTERM first where a time of grace was given. */
-static void timed_out(struct keeper *k, struct box *b, int64_t now)
+static void timed_out(struct keeper *k, struct box *b, enum wire_end end,
+		      int64_t now)
 {
 	const struct wire_head term = { WIRE_TERM, b->job };
 
-	if (b->limits.grace_us && !b->kill_at) {
-		b->outcome.end = WIRE_BY_TIMEOUT;
-		b->kill_at = now + (int64_t)b->limits.grace_us;
+	if (b->times.grace_us && !b->kill_at) {
+		b->outcome.end = end;
+		b->kill_at = now + (int64_t)b->times.grace_us;
 		(void)io_send(b->sock, &term, sizeof(term), NULL, 0);
 		return;
 	}
 	if (!b->kill_at || now >= b->kill_at)
-		run_end(k, b, WIRE_BY_TIMEOUT);
+		run_end(k, b, end);
 }
 
 void run_timers(struct keeper *k)
@@ -465,9 +385,10 @@ void run_timers(struct keeper *k)
 
 		if (b->state != BOX_RUNNING)
 			continue;
-		if ((b->deadline && now >= b->deadline) ||
-		    (b->total_deadline && now >= b->total_deadline))
-			timed_out(k, b, now);
+		if (b->deadline && now >= b->deadline)
+			timed_out(k, b, WIRE_BY_TIMEOUT, now);
+		else if (b->total_deadline && now >= b->total_deadline)
+			timed_out(k, b, WIRE_BY_TOTAL, now);
 		else if (b->cpu_check && now >= b->cpu_check)
 			check_cpu(k, b);
 	}

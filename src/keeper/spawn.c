@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,6 +126,35 @@ static int write_proc(const struct world *w, pid_t pid, const char *file,
 	return 0;
 }
 
+/* One user and one group; with setgroups(2) gone for ever. */
+static int map_ids(const struct world *w, const struct box *b, struct err *err)
+{
+	uint32_t host_gid = b->lock >= 0 ? b->host_uid : w->caller_gid;
+	char uid[48];
+	char gid[48];
+
+	(void)snprintf(uid, sizeof(uid), "%u %u 1", b->ids.uid, b->host_uid);
+	(void)snprintf(gid, sizeof(gid), "%u %u 1", b->ids.gid, host_gid);
+	if (write_proc(w, b->pid, "setgroups", "deny", err) < 0 ||
+	    write_proc(w, b->pid, "uid_map", uid, err) < 0 ||
+	    write_proc(w, b->pid, "gid_map", gid, err) < 0)
+		return -err->code;
+	/* When memory runs out on the host, boxes go before it. */
+	return write_proc(w, b->pid, "oom_score_adj", "300", err);
+}
+
+static int tell_ids(const struct box *b, struct err *err)
+{
+	const struct wire_go go = { .type = WIRE_GO,
+				    .uid = b->ids.uid,
+				    .gid = b->ids.gid };
+	int r = io_send(b->sock, &go, sizeof(go), NULL, 0);
+
+	if (r < 0)
+		return err_errno(err, -r, "talk to init");
+	return 0;
+}
+
 static int join(struct keeper *k, struct box *b, struct err *err)
 {
 	struct birth birth = { .lock = b->lock, .init = k->world.init };
@@ -147,8 +177,7 @@ static int join(struct keeper *k, struct box *b, struct err *err)
 	if (r < 0)
 		return r;
 	b->sock = take_fd(&ours);
-	/* When memory runs out on the host, boxes go before it. */
-	return write_proc(&k->world, b->pid, "oom_score_adj", "300", err);
+	return 0;
 }
 
 static int watch(struct keeper *k, struct box *b, struct err *err)
@@ -169,7 +198,7 @@ static int box_fill(struct keeper *k, struct box *b, struct err *err)
 {
 	char name[48];
 
-	if (k->world.uid_count > 0 && !b->caller_uid) {
+	if (k->world.uid_count > 0 && !b->ids.caller) {
 		b->lock = uid_take(&k->world, &b->host_uid, err);
 		if (b->lock < 0)
 			return b->lock;
@@ -177,7 +206,9 @@ static int box_fill(struct keeper *k, struct box *b, struct err *err)
 		b->host_uid = k->world.caller;
 	}
 	(void)snprintf(name, sizeof(name), "cordon-%s-%u", k->id, b->serial);
-	if (cg_box_make(&k->cg, name, &b->cg, err) < 0 || join(k, b, err) < 0)
+	if (cg_box_make(&k->cg, name, &b->cg, err) < 0 ||
+	    join(k, b, err) < 0 || map_ids(&k->world, b, err) < 0 ||
+	    tell_ids(b, err) < 0)
 		return -err->code;
 	return watch(k, b, err);
 }
@@ -193,7 +224,7 @@ static void box_clear(struct box *b)
 		b->cg.dir[i] = NO_FD;
 }
 
-struct box *box_spawn(struct keeper *k, bool caller_uid, struct err *err)
+struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err)
 {
 	struct box *b = NULL;
 
@@ -209,7 +240,7 @@ struct box *box_spawn(struct keeper *k, bool caller_uid, struct err *err)
 	}
 	box_clear(b);
 	b->serial = ++k->serial;
-	b->caller_uid = caller_uid;
+	b->ids = ids;
 	b->state = BOX_PARKED;
 	if (box_fill(k, b, err) == 0)
 		return b;
@@ -230,5 +261,8 @@ void box_release(struct keeper *k, struct box *b)
 		fd_close(&b->disks[i]);
 	(void)cg_box_remove(&k->cg, &b->cg);
 	fd_close(&b->lock);
+	if (b->spec)
+		(void)munmap((void *)b->spec, b->spec->blob.size);
+	b->spec = NULL;
 	b->state = BOX_FREE;
 }

@@ -168,7 +168,7 @@ static int run_helper(const char *program, pid_t pid, uint32_t own,
  * caller's range. They must run outside of it, so a child does it that is
  * forked before; it answers with its exit status.
  */
-static pid_t fork_mapper(struct world *w, uint32_t gid_base, int go[2])
+static pid_t fork_mapper(struct world *w, const int go[2])
 {
 	pid_t self = getpid();
 	pid_t child = fork();
@@ -181,8 +181,8 @@ static pid_t fork_mapper(struct world *w, uint32_t gid_base, int go[2])
 		_exit(1);
 	if (run_helper("/usr/bin/newuidmap", self, w->caller, w->uid_base,
 		       w->uid_count) < 0 ||
-	    run_helper("/usr/bin/newgidmap", self, w->caller_gid, gid_base,
-		       w->uid_count) < 0)
+	    run_helper("/usr/bin/newgidmap", self, w->caller_gid,
+		       w->uid_base, w->uid_count) < 0)
 		_exit(1);
 	_exit(0);
 }
@@ -212,54 +212,53 @@ static int no_userns(struct err *err)
 		       "(cordon doctor says more)");
 }
 
-/* True once the ranges of the caller are mapped; false: use one id. */
-static bool enter_mapped(struct world *w, struct err *err)
+/* Whether the caller has the same range of uids and gids, and the tools. */
+static bool has_range(struct world *w)
 {
 	char name[64];
 	uint32_t gid_base = 0;
 	uint32_t gid_count = 0;
-	int go[2];
-	int status = 1;
-	pid_t mapper;
 
 	caller_name(name, sizeof(name));
 	if (access("/usr/bin/newuidmap", X_OK) < 0 ||
+	    access("/usr/bin/newgidmap", X_OK) < 0 ||
 	    !sub_range("/etc/subuid", name, &w->uid_base, &w->uid_count) ||
 	    !sub_range("/etc/subgid", name, &gid_base, &gid_count) ||
-	    gid_base != w->uid_base || pipe2(go, O_CLOEXEC) < 0) {
-		w->uid_count = 0;
+	    gid_base != w->uid_base)
 		return false;
-	}
 	w->uid_count = MIN(MIN(w->uid_count, gid_count), ROOT_UID_COUNT);
-	mapper = fork_mapper(w, gid_base, go);
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		(void)no_userns(err);
-	else
-		(void)!write(go[1], "g", 1);
-	(void)close(go[0]);
-	(void)close(go[1]);
-	if (mapper > 0)
-		(void)waitpid(mapper, &status, 0);
-	if (status == 0)
-		(void)setgroups(0, NULL);
-	else
-		w->uid_count = 0;
-	return status == 0;
+	return true;
 }
 
+/*
+ * Enters a user namespace and maps it: with the caller's range where there is
+ * one and the helpers agree, else with the caller's own id alone.
+ */
 static int enter_as_user(struct world *w, struct err *err)
 {
+	int go[2] = { NO_FD, NO_FD };
+	pid_t mapper = 0;
+	int status = 1;
+
 	/* Our files in /proc must be ours to write the maps. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	err->code = 0;
-	if (enter_mapped(w, err))
-		return 0;
+	if (has_range(w) && pipe2(go, O_CLOEXEC) == 0)
+		mapper = fork_mapper(w, go);
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		(void)no_userns(err);
+	else if (mapper > 0)
+		(void)!write(go[1], "g", 1);
+	fd_close(&go[0]);
+	fd_close(&go[1]);
+	if (mapper > 0)
+		(void)waitpid(mapper, &status, 0);
 	if (err->code)
 		return -err->code;
-	/* The range could not be had, and the namespace may be made already. */
-	if (access("/proc/self/ns/user", F_OK) == 0 &&
-	    unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		return no_userns(err);
+	if (status == 0)
+		return setgroups(0, NULL) < 0 ?
+			       err_errno(err, errno, "drop groups") :
+			       0;
+	w->uid_count = 0;
 	return map_self(w, err);
 }
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Giving a parked box its spec: limits are set, mounts opened and handed in.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "keeper/keeper.h"
+
+#ifndef F_GET_SEALS
+#define F_GET_SEALS 1034
+#endif
+#define SEALED 0xf /* seal, shrink, grow, write */
+
+const struct wire_box *spec_map(int fd, struct err *err)
+{
+	struct stat st;
+	void *p;
+
+	if (fcntl(fd, F_GET_SEALS) != SEALED || fstat(fd, &st) < 0 ||
+	    st.st_size < (off_t)sizeof(struct wire_box)) {
+		(void)err_set(err, EPROTO, "the spec is not a sealed memfd");
+		return NULL;
+	}
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED) {
+		(void)err_errno(err, errno, "map the spec");
+		return NULL;
+	}
+	if (wire_check_box(p, (uint64_t)st.st_size, err) < 0) {
+		(void)munmap(p, (size_t)st.st_size);
+		return NULL;
+	}
+	return p;
+}
+
+/* Which limits cannot be set, or an error that says what to do about it. */
+static int check_layers(const struct keeper *k, const struct wire_box *spec,
+			bool own_uid, uint32_t *ret_missing, struct err *err)
+{
+	static const struct {
+		enum wire_layer layer;
+		enum cg_role role;
+	} limits[] = {
+		{ WIRE_L_MEMORY, CG_MEMORY },
+		{ WIRE_L_CPU, CG_CPU },
+		{ WIRE_L_PIDS, CG_PIDS },
+	};
+	uint32_t missing = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		if (k->cg.role[limits[i].role].fd >= 0)
+			continue;
+		missing |= 1U << limits[i].layer;
+		if (spec->best_effort & 1U << limits[i].layer)
+			continue;
+		return err_set(
+			err, EOPNOTSUPP,
+			"cannot limit %s: no cgroup that '%s' may use; either "
+			"start it as 'systemd-run --user --scope -p "
+			"Delegate=yes cordon run ...' (cgroup v2), or have "
+			"root run 'cordon doctor --grant-cgroup UID' (v1), "
+			"or accept it with '--best-effort cgroup'",
+			cg_role_name(limits[i].role),
+			k->world.is_root ? "root" : "this user");
+	}
+	if (k->cg.role[CG_CPUSET].fd < 0)
+		missing |= 1U << WIRE_L_CPUSET;
+	if (k->world.landlock_abi == 0) {
+		missing |= 1U << WIRE_L_LANDLOCK;
+		if (!(spec->best_effort & 1U << WIRE_L_LANDLOCK))
+			missing &= ~(1U << WIRE_L_LANDLOCK);
+	}
+	if (!own_uid)
+		missing |= 1U << WIRE_L_OWN_UID;
+	*ret_missing = missing;
+	return 0;
+}
+
+static int set_limits(struct keeper *k, struct box *b,
+		      const struct wire_limits *l, struct wire_conf *conf,
+		      struct err *err)
+{
+	uint64_t cpus = (l->cpu_quota_us + l->cpu_period_us - 1) /
+			l->cpu_period_us;
+	struct cg_limits cg = {
+		.memory = l->memory,
+		.cpu_quota_us = l->cpu_quota_us,
+		.cpu_period_us = l->cpu_period_us,
+		.pids = l->pids,
+		/* Boxes start on one CPU after the other. */
+		.first_cpu = (b->serial + (unsigned int)getpid()) %
+			     k->cg.n_cpus,
+		.n_cpus = (unsigned int)MIN(cpus, k->cg.n_cpus),
+	};
+
+	if (k->cg.role[CG_CPUSET].fd < 0) {
+		conf->n_affinity = MIN(cg.n_cpus, ARRAY_SIZE(conf->affinity));
+		for (uint32_t i = 0; i < conf->n_affinity; i++)
+			conf->affinity[i] = k->cg.cpus[(cg.first_cpu + i) %
+						       k->cg.n_cpus];
+	}
+	return cg_box_limit(&k->cg, &b->cg, &cg, err);
+}
+
+int box_configure(struct keeper *k, struct box *b, int fd, struct err *err)
+{
+	struct wire_conf conf = { .type = WIRE_CONF };
+	int all[IO_MAX_FDS] = { fd };
+	int n = 0;
+	int r;
+
+	b->spec = spec_map(fd, err);
+	if (!b->spec)
+		return err_stage(err, "spec");
+	if (check_layers(k, b->spec, b->lock >= 0, &conf.skip, err) < 0)
+		return err_stage(err, "layers");
+	if (set_limits(k, b, &b->spec->limits, &conf, err) < 0)
+		return err_stage(err, "cgroup");
+	r = mounts_open(k, b, b->spec, all + 1, &n, &conf.mount_mask, err);
+	if (r == 0) {
+		r = io_send(b->sock, &conf, sizeof(conf), all, n + 1);
+		if (r < 0)
+			(void)err_errno(err, -r, "send the spec to init");
+	}
+	for (int i = 0; i < n; i++)
+		(void)close(all[1 + i]);
+	if (r < 0)
+		return err_stage(err, "init");
+	b->outcome.not_enforced = conf.skip;
+	b->outcome.host_uid = b->host_uid;
+	b->state = BOX_READY;
+	return 0;
+}
