@@ -28,7 +28,7 @@ static int digits(const char **p, uint64_t *ret)
 
 int num_parse(const char *text, uint64_t max, uint64_t *ret)
 {
-	uint64_t v;
+	uint64_t v = 0;
 	int r = digits(&text, &v);
 
 	if (r < 0)
@@ -72,7 +72,7 @@ static int thousandths(const char **p, uint64_t *ret)
 
 int num_parse_milli(const char *text, uint64_t *ret)
 {
-	uint64_t v;
+	uint64_t v = 0;
 	int r = thousandths(&text, &v);
 
 	if (r < 0)
@@ -83,26 +83,27 @@ int num_parse_milli(const char *text, uint64_t *ret)
 	return 0;
 }
 
-int num_parse_size(const char *text, uint64_t *ret)
+/* Moves past "k", "mb" and so on; the shift it stands for, or -EINVAL. */
+static int size_unit(const char *p)
 {
 	static const char units[] = "kmgt";
-	uint64_t v;
-	unsigned int shift = 0;
-	const char *unit;
+	const char *at = *p ? strchr(units, tolower((unsigned char)*p)) : NULL;
+	int shift = at ? 10 * (int)(at - units + 1) : 0;
+
+	p += at != NULL;
+	p += tolower((unsigned char)*p) == 'b';
+	return *p ? -EINVAL : shift;
+}
+
+int num_parse_size(const char *text, uint64_t *ret)
+{
+	uint64_t v = 0;
 	int r = thousandths(&text, &v);
+	int shift = size_unit(text);
 
 	if (r < 0)
 		return r;
-	unit = *text ? strchr(units, tolower((unsigned char)*text)) : NULL;
-	if (unit) {
-		shift = 10 * (unsigned int)(unit - units + 1);
-		text++;
-	}
-	if (*text && tolower((unsigned char)*text) == 'b')
-		text++;
-	if (*text)
-		return -EINVAL;
-	if (v % 1000 && !shift)
+	if (shift < 0 || (v % 1000 && shift == 0))
 		return -EINVAL;
 	if (v > (UINT64_MAX >> shift) / 2)
 		return -ERANGE;
@@ -120,7 +121,7 @@ int num_parse_duration(const char *text, uint64_t *ret)
 		{ "s", 1000000 },  { "m", 60000000 }, { "min", 60000000 },
 		{ "h", 3600000000 },
 	};
-	uint64_t v;
+	uint64_t v = 0;
 	int r = thousandths(&text, &v);
 
 	if (r < 0)

@@ -48,9 +48,13 @@ const struct lang *lang_at(size_t i)
 
 const char *lang_exact_program(const char *name)
 {
-	const char *p = name + strlen("python3.");
+	static const char prefix[] = "python3.";
+	const char *p;
 
-	if (strncasecmp(name, "python3.", strlen("python3.")) != 0 || !*p)
+	if (strncasecmp(name, prefix, strlen(prefix)) != 0)
+		return NULL;
+	p = name + strlen(prefix);
+	if (!*p)
 		return NULL;
 	while (isdigit((unsigned char)*p))
 		p++;

@@ -109,8 +109,10 @@ SETTER(set_image)
  */
 SETTER(set_timeout)
 {
-	if (num_parse_duration(v, &s->timeout_us) == 0 &&
-	    strspn(v, "0123456789.") == strlen(v) && s->timeout_us < 1000000)
+	uint64_t us = 0;
+
+	if (num_parse_duration(v, &us) == 0 && us < 1000000 &&
+	    strspn(v, "0123456789.") == strlen(v))
 		return err_set(err, EINVAL,
 			       "Timeout must be greater than or equal to 1.");
 	return duration(v, 1000, &s->timeout_us, err);
@@ -227,7 +229,7 @@ SETTER(set_network)
 
 SETTER(set_network_disabled)
 {
-	bool disabled;
+	bool disabled = false;
 
 	(void)s;
 	if (boolean(v, &disabled, err) < 0)
@@ -237,7 +239,7 @@ SETTER(set_network_disabled)
 
 SETTER(set_network_enabled)
 {
-	bool enabled;
+	bool enabled = false;
 
 	(void)s;
 	if (boolean(v, &enabled, err) < 0)
@@ -284,7 +286,7 @@ SETTER(set_isolation)
 
 SETTER(set_read_only)
 {
-	bool ro;
+	bool ro = false;
 
 	if (boolean(v, &ro, err) < 0)
 		return -err->code;
@@ -589,7 +591,7 @@ SETTER(set_security_opt)
 
 SETTER(set_remove)
 {
-	bool remove;
+	bool remove = false;
 
 	(void)s;
 	if (boolean(v, &remove, err) < 0)

@@ -275,9 +275,11 @@ static int take_code(struct session *s, char **rest, struct err *err)
 	int r;
 
 	buf_init(&code, MAX_CODE);
-	if (s->flags.code) {
-		r = buf_puts(&code, s->flags.code);
-	} else {
+	if (s->flags.code && buf_puts(&code, s->flags.code) < 0) {
+		buf_done(&code);
+		return err_set(err, EFBIG, "the code is too large");
+	}
+	if (!s->flags.code) {
 		r = read_code(*rest, &code, err);
 		if (r < 0) {
 			buf_done(&code);

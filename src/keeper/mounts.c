@@ -135,7 +135,7 @@ static int open_bind(const struct world *w, const struct box *b,
 		     const struct wire_mount *m, const char *path,
 		     struct err *err)
 {
-	struct stat st;
+	struct stat st = { 0 };
 	_cleanup_fd_ int source = open_source(w, path, &st, err);
 	_cleanup_fd_ int mnt = NO_FD;
 
@@ -159,7 +159,7 @@ static int open_bind(const struct world *w, const struct box *b,
 static int open_dev(const struct world *w, const struct wire_mount *m,
 		    const char *path, struct err *err)
 {
-	struct stat st;
+	struct stat st = { 0 };
 	_cleanup_fd_ int source = open_source(w, path, &st, err);
 	_cleanup_fd_ int mnt = NO_FD;
 
@@ -191,10 +191,11 @@ static int open_for_caller(const struct world *w, const struct box *b, int *mnt)
 	const struct pair caller = { w->caller, w->caller_gid };
 	struct err err = { 0 };
 	_cleanup_fd_ int ours = NO_FD;
+	_cleanup_fd_ int place = open(w->runtime, O_PATH | O_CLOEXEC);
 	int theirs;
 	char path[48];
 
-	if (mnt_attach(*mnt, w->runtime_fd, &err) < 0)
+	if (place < 0 || mnt_attach(*mnt, place, &err) < 0)
 		return NO_FD;
 	ours = mnt_clone(*mnt, "", &err);
 	theirs = mnt_clone(*mnt, "", &err);

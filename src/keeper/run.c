@@ -394,27 +394,31 @@ void run_timers(struct keeper *k)
 	}
 }
 
+/* When this box needs a look, INT64_MAX if never. */
+static int64_t next_look(const struct box *b)
+{
+	int64_t next = INT64_MAX;
+
+	if (b->state != BOX_RUNNING)
+		return next;
+	if (b->kill_at)
+		return b->kill_at;
+	if (b->deadline)
+		next = b->deadline;
+	if (b->total_deadline)
+		next = MIN(next, b->total_deadline);
+	if (b->cpu_check)
+		next = MIN(next, b->cpu_check);
+	return next;
+}
+
 int run_timeout_ms(const struct keeper *k)
 {
 	int64_t next = INT64_MAX;
 	int64_t now;
 
-	for (int i = 0; i < KEEPER_BOXES; i++) {
-		const struct box *b = &k->boxes[i];
-
-		if (b->state != BOX_RUNNING)
-			continue;
-		if (b->kill_at) {
-			next = MIN(next, b->kill_at);
-			continue;
-		}
-		if (b->deadline)
-			next = MIN(next, b->deadline);
-		if (b->total_deadline)
-			next = MIN(next, b->total_deadline);
-		if (b->cpu_check)
-			next = MIN(next, b->cpu_check);
-	}
+	for (int i = 0; i < KEEPER_BOXES; i++)
+		next = MIN(next, next_look(&k->boxes[i]));
 	if (next == INT64_MAX)
 		return -1;
 	now = clock_us();
