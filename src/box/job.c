@@ -440,8 +440,14 @@ static int send_run(struct cordon_job *j, struct err *err)
 		r = watch_all(j, err);
 	fds[0] = j->prep.box;
 	fds[1] = j->prep.work;
-	if (r == 0 && io_send(j->handle->sock, &head, sizeof(head), fds, 5) < 0)
-		handle_pump(j->handle); /* it finds the keeper gone */
+	if (r == 0)
+		r = io_send(j->handle->sock, &head, sizeof(head), fds, 5);
+	if (r == -EPIPE || r == -ECONNRESET) {
+		j->handle->is_lost = true;
+		r = 0;
+	} else if (r < 0 && !err->code) {
+		(void)err_errno(err, -r, "talk to the keeper");
+	}
 	for (int i = 2; i < 5; i++)
 		fd_close(&fds[i]);
 	fd_close(&j->prep.box);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,6 +118,7 @@ int main(void)
 	/* Pid 1 gets only signals it handles; a broken socket is an errno. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)umask(022);
+	(void)prctl(PR_SET_NAME, "cordon-init");
 	init.root = NO_FD;
 	init.tty = NO_FD;
 	for (int i = 0; i < 3; i++)

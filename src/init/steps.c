@@ -271,6 +271,8 @@ void steps_run(struct init *in)
 	(void)sigaddset(&chld, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &chld, NULL);
 	r.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (r.signals < 0)
+		_exit(0); /* the keeper sees an end without a word: lost */
 	for (;;) {
 		const struct wire_outcome *o = &r.msg.outcome;
 		uint32_t next;

@@ -115,6 +115,22 @@ struct keeper {
 	bool is_reused; /* more runs will follow: make the next box ahead */
 };
 
+/*
+ * A named moment at which a test build can be made to die (CORDON_TEST_DIE
+ * with "keeper-" in front), as by kill -9. Nothing in an ordinary build.
+ */
+#ifdef CORDON_TEST_BUILD
+void keeper_moment(const char *name);
+#else
+static inline void keeper_moment(const char *name)
+{
+	(void)name;
+}
+#endif
+
+/* main.c: ends every box and the keeper. */
+void keeper_leave(struct keeper *k) __attribute__((noreturn));
+
 /* world.c */
 int world_open(struct world *w, struct err *err);
 /* Enters the empty mount namespace for a clone, and comes back. */

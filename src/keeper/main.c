@@ -21,9 +21,19 @@
 
 static struct keeper keeper;
 
+#ifdef CORDON_TEST_BUILD
+void keeper_moment(const char *name)
+{
+	const char *wanted = getenv("CORDON_TEST_DIE");
+
+	if (wanted && strncmp(wanted, "keeper-", 7) == 0 &&
+	    strcmp(wanted + 7, name) == 0)
+		(void)kill(getpid(), SIGKILL);
+}
+#endif
+
 /* Ends everything; no box outlives its client. */
-static void leave(struct keeper *k) __attribute__((noreturn));
-static void leave(struct keeper *k)
+void keeper_leave(struct keeper *k)
 {
 	for (int i = 0; i < KEEPER_BOXES; i++) {
 		struct box *b = &k->boxes[i];
@@ -49,7 +59,7 @@ static void client_said(struct keeper *k)
 	if (n == -EAGAIN)
 		return;
 	if (n != sizeof(head))
-		leave(k);
+		keeper_leave(k);
 	if (head.type == WIRE_RUN) {
 		run_request(k, &head, fds, n_fds);
 		return;
@@ -93,7 +103,7 @@ static void loop(struct keeper *k)
 			if (what == KEEPER_EV_CLIENT)
 				client_said(k);
 			else if (what == KEEPER_EV_CLIENT_PID)
-				leave(k);
+				keeper_leave(k);
 			else
 				box_event(k, &ev[i]);
 		}
@@ -187,11 +197,13 @@ int main(int argc, char **argv)
 		(void)err_stage(&err, "keeper");
 		refuse(&err);
 	}
+	keeper_moment("world");
 	record_sweep(&k->world);
 	if (record_open(k, &err) < 0) {
 		(void)err_stage(&err, "record");
 		refuse(&err);
 	}
+	keeper_moment("record");
 	/* Nearly every run is as nobody; where not, it is only unused. */
 	(void)box_spawn(k, (struct ids){ 65534, 65534, false }, &err);
 	loop(k);

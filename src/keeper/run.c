@@ -42,21 +42,24 @@ struct box *run_find(struct keeper *k, uint32_t job)
 	return NULL;
 }
 
-static void tell(uint32_t job, uint32_t type, const struct wire_outcome *o,
-		 const int *fds, int n)
+static void tell(struct keeper *k, uint32_t job, uint32_t type,
+		 const struct wire_outcome *o, const int *fds, int n)
 {
 	struct wire_msg msg = { .type = type, .job = job };
 
 	if (o)
 		msg.outcome = *o;
-	(void)io_send(KEEPER_SOCK, &msg, sizeof(msg), fds, n);
+	/* A client that cannot be told must not wait for it: it sees us go. */
+	if (io_send(KEEPER_SOCK, &msg, sizeof(msg), fds, n) < 0)
+		keeper_leave(k);
 }
 
-static void tell_failure(uint32_t job, const struct err *err)
+static void tell_failure(struct keeper *k, uint32_t job,
+			 const struct err *err)
 {
 	struct wire_outcome o = { .err = *err };
 
-	tell(job, WIRE_ENDED, &o, NULL, 0);
+	tell(k, job, WIRE_ENDED, &o, NULL, 0);
 }
 
 static bool is_same(const struct wire_box *a, const struct wire_box *b)
@@ -120,6 +123,7 @@ static int start(struct keeper *k, struct box *b, uint32_t job, const int *fds,
 		return err_stage(err, "spec");
 	if (b->state == BOX_PARKED && box_configure(k, b, fds[0], err) < 0)
 		return -err->code;
+	keeper_moment("configure");
 	b->state = BOX_SETUP;
 	b->cpu_before = cg_box_cpu_us(&k->cg, &b->cg);
 	r = io_send(b->sock, &head, sizeof(head), fds + 1, 4);
@@ -191,7 +195,7 @@ void run_request(struct keeper *k, const struct wire_head *head, int *fds,
 	for (int i = 1; i < n_fds; i++)
 		fd_close(&fds[i]);
 	if (err.code)
-		tell_failure(head->job, &err);
+		tell_failure(k, head->job, &err);
 	else if (k->is_reused)
 		make_next(k, fds[0]);
 	if (n_fds > 0)
@@ -220,7 +224,8 @@ static void started(struct keeper *k, struct box *b, int tty)
 		b->total_deadline = b->started + (int64_t)b->times.total_us;
 	if (b->times.cpu_time_us)
 		plan_cpu_check(k, b);
-	tell(b->job, WIRE_STARTED, NULL, &tty, tty >= 0);
+	tell(k, b->job, WIRE_STARTED, NULL, &tty, tty >= 0);
+	keeper_moment("started");
 }
 
 static void fill_usage(struct keeper *k, struct box *b,
@@ -290,7 +295,7 @@ void run_init_said(struct keeper *k, struct box *b)
 			fill_usage(k, b, NULL);
 			look_at_disks(b);
 			b->deadline = 0;
-			tell(b->job, WIRE_BLOCK, &b->outcome, NULL, 0);
+			tell(k, b->job, WIRE_BLOCK, &b->outcome, NULL, 0);
 			break;
 		case WIRE_ENDED:
 		case WIRE_FAILED:
@@ -346,8 +351,10 @@ void run_init_died(struct keeper *k, struct box *b)
 		b->outcome.wall_us = (uint64_t)(clock_us() - b->started);
 	fill_usage(k, b, &ru);
 	look_at_disks(b);
+	keeper_moment("ended");
 	(void)cg_box_remove(&k->cg, &b->cg);
-	tell(b->job, WIRE_ENDED, &b->outcome, &b->work, b->work >= 0);
+	keeper_moment("removed");
+	tell(k, b->job, WIRE_ENDED, &b->outcome, &b->work, b->work >= 0);
 	box_release(k, b);
 }
 

@@ -206,10 +206,15 @@ static int box_fill(struct keeper *k, struct box *b, struct err *err)
 		b->host_uid = k->world.caller;
 	}
 	(void)snprintf(name, sizeof(name), "cordon-%s-%u", k->id, b->serial);
-	if (cg_box_make(&k->cg, name, &b->cg, err) < 0 ||
-	    join(k, b, err) < 0 || map_ids(&k->world, b, err) < 0 ||
-	    tell_ids(b, err) < 0)
+	if (cg_box_make(&k->cg, name, &b->cg, err) < 0)
 		return -err->code;
+	keeper_moment("cgroup");
+	if (join(k, b, err) < 0)
+		return -err->code;
+	keeper_moment("join");
+	if (map_ids(&k->world, b, err) < 0 || tell_ids(b, err) < 0)
+		return -err->code;
+	keeper_moment("ids");
 	return watch(k, b, err);
 }
 
