@@ -128,7 +128,7 @@ static void look_cgroup(struct machine *m)
 	if (child == 0) {
 		struct err err;
 
-		_exit(cg_tree_open(tree, 0, &err) < 0);
+		_exit(cg_tree_open(tree, &err) < 0);
 	}
 	(void)waitpid(child, NULL, 0);
 	for (int i = 0; i <= CG_KILL; i++) {

@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 	k->is_reused = argc > 1 && strcmp(argv[1], "reused") == 0;
 	make_id(k);
 	if (watch_client(k, client, &err) < 0 ||
-	    cg_tree_open(&k->cg, client, &err) < 0 ||
+	    cg_tree_open(&k->cg, &err) < 0 ||
 	    world_open(&k->world, &err) < 0) {
 		(void)err_stage(&err, "keeper");
 		refuse(&err);

@@ -188,44 +188,73 @@ static void find_v1(struct cg_tree *tree, const struct scan *scan,
 		parent_set(&tree->role[role], dir, false);
 }
 
-/* Enables what the parent has; the number of controllers enabled. */
+/* Spaces and line ends to commas, so that has_word() can read it. */
+static void commas(char *text)
+{
+	for (; *text; text++)
+		if (*text == ' ' || *text == '\n')
+			*text = ',';
+}
+
+/*
+ * Hands down all controllers that the group has, in one write: either all are
+ * taken or none. One by one, a group with processes would refuse memory and
+ * accept the others, and be of no use from then on ("domain threaded").
+ */
 static int enable_controllers(const char *dir)
 {
 	_cleanup_fd_ int fd = open_dir(dir);
-	int n = 0;
+	char have[256];
+	char words[128];
+	size_t len = 0;
 
-	for (int i = 0; fd >= 0 && i < CG_ROLES; i++) {
-		char word[32];
-
-		if (!roles[i].v2)
-			continue;
-		(void)snprintf(word, sizeof(word), "+%s", roles[i].v2);
-		n += io_write_file(fd, "cgroup.subtree_control", word) == 0;
-	}
-	return n;
+	if (fd < 0 ||
+	    io_read_file(fd, "cgroup.controllers", have, sizeof(have)) < 0)
+		return -ENOENT;
+	commas(have);
+	for (int i = 0; i < CG_ROLES; i++)
+		if (roles[i].v2 && has_word(have, roles[i].v2))
+			len += (size_t)snprintf(words + len,
+						sizeof(words) - len, "%s+%s",
+						len ? " " : "", roles[i].v2);
+	return len ? io_write_file(fd, "cgroup.subtree_control", words) : 0;
 }
 
-static void move_pid(const char *dir, pid_t pid)
+/*
+ * Moves the processes of `dir` into a leaf, so that it may hand controllers
+ * down. They are Cordon's own and what it was started from, such as a shell:
+ * all in a group that was given to this user.
+ */
+static void step_aside(const char *dir)
 {
 	_cleanup_fd_ int fd = open_dir(dir);
-	char text[24];
+	_cleanup_fd_ int leaf = NO_FD;
+	char pids[8192];
+	char *p = pids;
 
-	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	if (fd >= 0)
-		(void)io_write_file(fd, "cgroup.procs", text);
+	if (fd < 0 || (mkdirat(fd, LEAF, 0755) < 0 && errno != EEXIST))
+		return;
+	leaf = openat(fd, LEAF, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (leaf < 0 ||
+	    io_read_file(fd, "cgroup.procs", pids, sizeof(pids)) <= 0)
+		return;
+	while (*p) {
+		char *end = strchrnul(p, '\n');
+		bool more = *end;
+
+		*end = '\0';
+		(void)io_write_file(leaf, "cgroup.procs", p);
+		p = end + more;
+	}
 }
 
-/* Moves Cordon's own processes to a leaf so that `dir` may hand down. */
-static void step_aside(const char *dir, pid_t also)
+/* Makes `dir` hand down its controllers, if it can be made to. */
+static void prepare_parent(const char *dir)
 {
-	char leaf[CG_PATH_MAX];
-
-	(void)snprintf(leaf, sizeof(leaf), "%.480s/" LEAF, dir);
-	if (mkdir(leaf, 0755) < 0 && errno != EEXIST)
-		return;
-	move_pid(leaf, getpid());
-	if (also > 0)
-		move_pid(leaf, also);
+	if (enable_controllers(dir) == -EBUSY) {
+		step_aside(dir);
+		(void)enable_controllers(dir);
+	}
 }
 
 static bool serves(const char *dir, const char *controller)
@@ -237,24 +266,22 @@ static bool serves(const char *dir, const char *controller)
 	if (fd < 0)
 		return false;
 	n = io_read_file(fd, "cgroup.subtree_control", text, sizeof(text));
-	for (char *p = text; n > 0 && *p; p++)
-		if (*p == ' ' || *p == '\n')
-			*p = ',';
-	return n > 0 && has_word(text, controller);
+	if (n <= 0)
+		return false;
+	commas(text);
+	return has_word(text, controller);
 }
 
 /* The directory in which version 2 groups are made, "" if there is none. */
-static void v2_parent(const struct mount_line *m, const char *own, pid_t also,
-		      char *ret, size_t size)
+static void v2_parent(const struct mount_line *m, const char *own, char *ret,
+		      size_t size)
 {
 	size_t leaf = sizeof("/" LEAF) - 1;
 	size_t len = strlen(own);
 
 	ret[0] = '\0';
 	if (geteuid() == 0) {
-		if (enable_controllers(m->point) == 0)
-			step_aside(m->point, also);
-		(void)enable_controllers(m->point);
+		prepare_parent(m->point);
 		(void)snprintf(ret, size, "%s/cordon", m->point);
 		if (mkdir(ret, 0755) < 0 && errno != EEXIST)
 			ret[0] = '\0';
@@ -262,14 +289,12 @@ static void v2_parent(const struct mount_line *m, const char *own, pid_t also,
 		if (len > leaf && strcmp(own + len - leaf, "/" LEAF) == 0)
 			len -= leaf;
 		(void)snprintf(ret, size, "%.*s", (int)len, own);
-		if (enable_controllers(ret) == 0)
-			step_aside(ret, also);
 	}
 	if (ret[0])
-		(void)enable_controllers(ret);
+		prepare_parent(ret);
 }
 
-static void find_v2(struct cg_tree *tree, const struct scan *scan, pid_t also)
+static void find_v2(struct cg_tree *tree, const struct scan *scan)
 {
 	struct mount_line m;
 	char own[CG_PATH_MAX];
@@ -279,7 +304,7 @@ static void find_v2(struct cg_tree *tree, const struct scan *scan, pid_t also)
 	if (!own_dir(scan, "", &m, own, sizeof(own)))
 		return;
 	if (limits)
-		v2_parent(&m, own, also, dir, sizeof(dir));
+		v2_parent(&m, own, dir, sizeof(dir));
 	else
 		(void)snprintf(dir, sizeof(dir), "%s",
 			       is_writable(own) ? own : "");
@@ -332,7 +357,7 @@ static void find_cpus(struct cg_tree *tree)
 		tree->n_cpus = 1;
 }
 
-int cg_tree_open(struct cg_tree *tree, pid_t also, struct err *err)
+int cg_tree_open(struct cg_tree *tree, struct err *err)
 {
 	static struct scan scan;
 	ssize_t r;
@@ -350,7 +375,7 @@ int cg_tree_open(struct cg_tree *tree, pid_t also, struct err *err)
 		return err_errno(err, (int)-r, "read /proc/self/cgroup");
 	for (int i = 0; i < CG_ROLES; i++)
 		find_v1(tree, &scan, (enum cg_role)i);
-	find_v2(tree, &scan, also);
+	find_v2(tree, &scan);
 	for (int i = 0; i < CG_ROLES; i++) {
 		struct cg_parent *p = &tree->role[i];
 

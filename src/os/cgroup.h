@@ -77,11 +77,11 @@ struct cg_usage {
 const char *cg_role_name(enum cg_role role);
 
 /*
- * Finds where this process may make groups, moving itself and `also` into a
- * leaf where version 2 demands that. Roles that cannot be served are left
+ * Finds where this process may make groups, moving the processes of its own
+ * group into a leaf where version 2 demands that. Roles that cannot be served are left
  * without a directory. Fails only if /proc cannot be read.
  */
-int cg_tree_open(struct cg_tree *tree, pid_t also, struct err *err);
+int cg_tree_open(struct cg_tree *tree, struct err *err);
 void cg_tree_close(struct cg_tree *tree);
 
 int cg_box_make(const struct cg_tree *tree, const char *name,
