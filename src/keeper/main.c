@@ -67,14 +67,23 @@ static void client_said(struct keeper *k)
 	for (int i = 0; i < n_fds; i++)
 		(void)close(fds[i]);
 	b = run_find(k, head.job);
-	if (!b)
-		return; /* it has ended; the two messages crossed */
-	if (head.type == WIRE_CANCEL)
-		run_end(k, b, WIRE_BY_CANCEL);
-	else if (head.type == WIRE_FLOOD)
-		run_end(k, b, WIRE_BY_FLOOD);
-	else if (head.type == WIRE_NEXT)
-		(void)io_send(b->sock, &head, sizeof(head), NULL, 0);
+	switch (head.type) {
+	/* Without a box it has ended, and the two messages crossed. */
+	case WIRE_CANCEL:
+	case WIRE_FLOOD:
+		if (b)
+			run_end(k, b, head.type == WIRE_CANCEL ?
+					      WIRE_BY_CANCEL :
+					      WIRE_BY_FLOOD);
+		break;
+	case WIRE_NEXT:
+		if (b)
+			(void)io_send(b->sock, &head, sizeof(head), NULL, 0);
+		break;
+	default:
+		/* Not our client's language; it will see us go. */
+		keeper_leave(k);
+	}
 }
 
 static void box_event(struct keeper *k, const struct epoll_event *ev)

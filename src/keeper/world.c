@@ -266,11 +266,33 @@ static int enter_as_root(struct world *w, struct err *err)
 {
 	w->uid_base = ROOT_UID_BASE;
 	w->uid_count = ROOT_UID_COUNT;
+	if (unshare(CLONE_NEWNS) < 0 && errno == EPERM)
+		/* With a user namespace a box would be the host's root. */
+		return err_set(err, EPERM,
+			       "make a mount namespace: root has no "
+			       "CAP_SYS_ADMIN here, as in an ordinary "
+			       "container; run Cordon there as an ordinary "
+			       "user, or give the container SYS_ADMIN "
+			       "(docker: --cap-add SYS_ADMIN)");
 	if (setgroups(0, NULL) < 0)
 		return err_errno(err, errno, "drop supplementary groups");
-	if (unshare(CLONE_NEWNS) < 0)
-		return err_errno(err, errno, "make a mount namespace");
 	return 0;
+}
+
+/* Root of the whole machine, not of some user namespace only. */
+static bool is_real_root(void)
+{
+	char text[256];
+	unsigned int inside = 1;
+	unsigned int outside = 1;
+	unsigned int count = 0;
+
+	return geteuid() == 0 &&
+	       io_read_file(AT_FDCWD, "/proc/self/uid_map", text,
+			    sizeof(text)) > 0 &&
+	       sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 &&
+	       inside == 0 && outside == 0 &&
+	       count >= ROOT_UID_BASE + ROOT_UID_COUNT;
 }
 
 /* Fills the tmpfs that a box starts from; see stage-proc.c. */
@@ -285,6 +307,19 @@ static int furnish(int t, struct err *err)
 	if (empty < 0)
 		return err_errno(err, errno, "furnish the empty namespace");
 	return 0;
+}
+
+/*
+ * A procfs of which nothing is covered: the kernel lets a box mount its own
+ * only where it sees one. Root can have a new one even if the host's is
+ * covered in parts, as in a container; an ordinary user has the host's.
+ */
+static int open_full_proc(const struct world *w, struct err *err)
+{
+	if (w->is_root)
+		return mnt_new("proc", NULL, 0,
+			       MNT_SAFE | UAPI_MOUNT_ATTR_NOEXEC, err);
+	return mnt_clone(AT_FDCWD, "/proc", err);
 }
 
 /* Leaves the process in the new, nearly empty namespace. */
@@ -304,7 +339,7 @@ static int make_empty(struct world *w, struct err *err)
 	    mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) < 0)
 		return err_errno(err, errno, "make a mount namespace");
 	t = mnt_tmpfs(&opt, err);
-	proc = t < 0 ? t : mnt_clone(AT_FDCWD, "/proc", err);
+	proc = t < 0 ? t : open_full_proc(w, err);
 	if (proc < 0 || furnish(t, err) < 0 ||
 	    mnt_restrict(t, UAPI_MOUNT_ATTR_RDONLY, err) < 0 ||
 	    mnt_attach_at(t, AT_FDCWD, "/usr", err) < 0 ||
@@ -378,7 +413,7 @@ int world_open(struct world *w, struct err *err)
 {
 	w->caller = geteuid();
 	w->caller_gid = getegid();
-	w->is_root = w->caller == 0;
+	w->is_root = is_real_root();
 	w->landlock_abi = landlock_abi();
 	if (open_proc(w, err) < 0 || open_runtime(w, err) < 0 ||
 	    seal_init(w, err) < 0)

@@ -283,7 +283,8 @@ static void v2_parent(const struct mount_line *m, const char *own, char *ret,
 	if (geteuid() == 0) {
 		prepare_parent(m->point);
 		(void)snprintf(ret, size, "%s/cordon", m->point);
-		if (mkdir(ret, 0755) < 0 && errno != EEXIST)
+		if ((mkdir(ret, 0755) < 0 && errno != EEXIST) ||
+		    !is_writable(ret))
 			ret[0] = '\0';
 	} else if (is_writable(own)) {
 		if (len > leaf && strcmp(own + len - leaf, "/" LEAF) == 0)
