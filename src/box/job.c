@@ -21,6 +21,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -358,6 +359,13 @@ static int open_streams(struct cordon_job *j, int box[3], struct err *err)
 	}
 	(void)fcntl(j->out, F_SETFL, O_NONBLOCK);
 	(void)fcntl(j->err, F_SETFL, O_NONBLOCK);
+	/*
+	 * The box's user is another one, and programs do open /dev/stderr
+	 * again: it may, in the direction that is meant.
+	 */
+	if ((wants_input && fchmod(box[0], 0604) < 0) ||
+	    fchmod(box[1], 0602) < 0 || fchmod(box[2], 0602) < 0)
+		return err_errno(err, errno, "open a pipe to the box");
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,10 +86,23 @@ static int usage(FILE *to)
 	return to == stdout ? 0 : EXIT_OURS;
 }
 
+/* Where one was closed, nothing of ours may get its number. */
+static void hold_standard_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		(void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
+	hold_standard_fds();
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
 	    strcmp(name, "help") == 0)
 		return usage(stdout);

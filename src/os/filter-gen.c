@@ -145,6 +145,10 @@ static const struct arg_rule arg_rules[] = {
 	{ "unshare", 0, 0x10000000, 0x10000000, EPERM },
 	{ "unshare", 0, 0x20000000, 0x20000000, EPERM },
 	{ "unshare", 0, 0x40000000, 0x40000000, EPERM },
+	/* huge pages are the host's, and no limit of a box counts them */
+	{ "mmap", 3, 0x40000, 0x40000 /* MAP_HUGETLB */, ENOMEM },
+	{ "shmget", 2, 04000, 04000 /* SHM_HUGETLB */, ENOMEM },
+	{ "memfd_create", 1, 4, 4 /* MFD_HUGETLB */, ENOMEM },
 	/* input pushed into a terminal, line disciplines, console ioctls */
 	{ "ioctl", 1, LOW32, 0x5412 /* TIOCSTI */, EPERM },
 	{ "ioctl", 1, LOW32, 0x541c /* TIOCLINUX */, EPERM },
