@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/flags.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -135,6 +137,27 @@ static int short_flags(struct reader *r, const char *word)
 	return 0;
 }
 
+/* CORDON_MEMORY=1g is as --memory 1g, and a flag comes after it. */
+static int from_environment(struct cordon_spec *spec, struct err *err)
+{
+	const struct setting *s;
+
+	for (size_t i = 0; (s = setting_at(i)); i++) {
+		char name[64] = "CORDON_";
+		const char *value;
+		size_t at = strlen(name);
+
+		for (const char *p = s->name; *p; p++)
+			name[at++] = (char)(*p == '-' ? '_' :
+						toupper((unsigned char)*p));
+		name[at] = '\0';
+		value = getenv(name);
+		if (value && *value && s->set(spec, value, err) < 0)
+			return err_wrap(err, "%s", name);
+	}
+	return 0;
+}
+
 int flags_parse(int argc, char **argv, struct cordon_spec *s,
 		struct run_flags *ret, char ***ret_rest, bool *ret_dashes,
 		struct err *err)
@@ -146,6 +169,8 @@ int flags_parse(int argc, char **argv, struct cordon_spec *s,
 
 	(void)argc;
 	*ret_dashes = false;
+	if (from_environment(s, err) < 0)
+		return -err->code;
 	while (*r.at && (*r.at)[0] == '-' && (*r.at)[1]) {
 		const char *word = *r.at++;
 		int n;
@@ -181,7 +206,9 @@ void flags_help(void)
 
 	printf("usage: cordon run [FLAGS] -- CMD [ARG...]\n"
 	       "       cordon run [FLAGS] --lang LANG -c CODE [ARG...]\n"
-	       "       cordon run [FLAGS] [--lang LANG] FILE|- [ARG...]\n\n");
+	       "       cordon run [FLAGS] [--lang LANG] FILE|- [ARG...]\n"
+	       "CORDON_MEMORY=1g in the environment is as --memory 1g, and so "
+	       "on.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		help_line(own[i].letter, own[i].name, own[i].value,
 			  own[i].help);

@@ -99,6 +99,7 @@ struct box {
 	int64_t total_deadline;
 	int64_t cpu_check;
 	int64_t kill_at; /* after a SIGTERM */
+	int64_t late_at; /* init said the end and is still there */
 	int disks[BOX_DISKS]; /* writable memory file systems */
 	int n_disks;
 	int work; /* the workspace among them */

@@ -31,6 +31,9 @@
 
 #define CPU_CHECK_MIN_US 5000
 
+/* How long init may take to end after it said so; see kill_box(). */
+#define LATE_US 2000
+
 struct box *run_find(struct keeper *k, uint32_t job)
 {
 	for (int i = 0; i < KEEPER_BOXES; i++) {
@@ -301,6 +304,7 @@ void run_init_said(struct keeper *k, struct box *b)
 		case WIRE_FAILED:
 			take_outcome(b, &msg.outcome);
 			b->heard = true;
+			b->late_at = clock_us() + LATE_US;
 			break;
 		default:
 			break;
@@ -313,20 +317,25 @@ void run_init_said(struct keeper *k, struct box *b)
 		(void)close(fds[i]);
 }
 
+/*
+ * Both: the group reaches every process in one call, and init's death ends
+ * the pid namespace where there is no such group.
+ */
+static void kill_box(struct keeper *k, struct box *b)
+{
+	(void)cg_box_kill(&b->cg);
+	(void)sys_pidfd_kill(b->pidfd, SIGKILL);
+	cg_box_let_die(&k->cg, &b->cg);
+}
+
 void run_end(struct keeper *k, struct box *b, enum wire_end end)
 {
-	(void)k;
 	if (b->state == BOX_DYING || b->heard)
 		return;
 	b->outcome.end = end;
 	b->outcome.pids_full = cg_box_is_full(&b->cg);
 	b->state = BOX_DYING;
-	/*
-	 * Both: the group reaches every process in one call, and init's death
-	 * ends the pid namespace where there is no such group.
-	 */
-	(void)cg_box_kill(&b->cg);
-	(void)sys_pidfd_kill(b->pidfd, SIGKILL);
+	kill_box(k, b);
 }
 
 void run_init_died(struct keeper *k, struct box *b)
@@ -392,6 +401,13 @@ void run_timers(struct keeper *k)
 
 		if (b->state != BOX_RUNNING)
 			continue;
+		if (b->heard) {
+			if (b->late_at && now >= b->late_at) {
+				b->late_at = 0;
+				kill_box(k, b);
+			}
+			continue;
+		}
 		if (b->deadline && now >= b->deadline)
 			timed_out(k, b, WIRE_BY_TIMEOUT, now);
 		else if (b->total_deadline && now >= b->total_deadline)
@@ -408,6 +424,8 @@ static int64_t next_look(const struct box *b)
 
 	if (b->state != BOX_RUNNING)
 		return next;
+	if (b->heard)
+		return b->late_at ? b->late_at : next;
 	if (b->kill_at)
 		return b->kill_at;
 	if (b->deadline)

@@ -192,6 +192,16 @@ bool cg_box_kill(const struct cg_box *box)
 	       io_write_file(box->dir[CG_KILL], "cgroup.kill", "1") == 0;
 }
 
+void cg_box_let_die(const struct cg_tree *tree, const struct cg_box *box)
+{
+	bool v2 = tree->role[CG_CPU].v2;
+
+	if (box->dir[CG_CPU] >= 0)
+		(void)io_write_file(box->dir[CG_CPU],
+				    v2 ? "cpu.max" : "cpu.cfs_quota_us",
+				    v2 ? "max" : "-1");
+}
+
 /* The number after `key ` in a file of such lines, 0 if it is not there. */
 static uint64_t keyed(int dir, const char *file, const char *key)
 {

@@ -98,6 +98,11 @@ int cg_box_open_tasks(const struct cg_tree *tree, const struct cg_box *box,
 
 /* Kills everything in the box; false if the machine has no such call. */
 bool cg_box_kill(const struct cg_box *box);
+/*
+ * Lifts the CPU quota of a box that was killed: what has used up its quota
+ * would otherwise die only in the next period. Never before the kill.
+ */
+void cg_box_let_die(const struct cg_tree *tree, const struct cg_box *box);
 bool cg_box_is_empty(const struct cg_box *box);
 uint64_t cg_box_cpu_us(const struct cg_tree *tree, const struct cg_box *box);
 bool cg_box_is_full(const struct cg_box *box); /* of processes */
