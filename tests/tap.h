@@ -36,7 +36,7 @@ struct tap_test {
 };
 
 static struct tap_test *tap_first;
-static struct tap_test **tap_last = &tap_first;
+static struct tap_test **tap_last __attribute__((unused)) = &tap_first;
 static int tap_bad;
 
 enum { TAP_SKIPPED = 77 };

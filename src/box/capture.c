@@ -110,8 +110,10 @@ char *capture_take(struct capture *c, size_t *ret_len, size_t *ret_cut)
 			       0;
 	char *all = malloc(c->head_len + tail + 1);
 
-	if (!all)
+	if (!all) {
+		capture_done(c);
 		return NULL;
+	}
 	if (c->head_len)
 		memcpy(all, c->head, c->head_len);
 	if (tail) {

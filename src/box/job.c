@@ -128,6 +128,9 @@ static void keep(struct stream *s, struct capture *c)
 	s->total = c->total;
 	s->missing = capture_missing(c);
 	s->data = capture_take(c, &s->len, &s->cut);
+	/* Nothing could be kept: all of it is missing, and that is told. */
+	if (!s->data)
+		s->missing = s->total;
 }
 
 /* input */

@@ -11,7 +11,7 @@
  *
  * Set-up is three tables of stages (stages.c), and init waits for the keeper
  * before each: for its ids, for the box's spec, for the work. So a box can be
- * parked, made as far as is known. A stage returns 0, or -errno with
+ * made ahead, as far as its future is known. A stage returns 0, or -errno with
  * init->err filled in; then the whole set-up ends with that one message and
  * the program never starts.
  */
@@ -35,19 +35,19 @@ struct init {
 	int stdio[3];
 	int root; /* the root directory, once there is one */
 	int tty;  /* our side of the terminal */
+	dev_t own[WIRE_MAX_MOUNTS + 1]; /* file systems of the box's own */
+	size_t n_own;
 	uint32_t not_enforced;
 	uint32_t landlock_abi;
 };
 
 typedef int init_stage_fn(struct init *in);
 
-/* Knowing nothing. */
-init_stage_fn stage_proc; /* a procfs of our own, covered */
-
 /* Knowing who we are. */
 init_stage_fn stage_user;     /* our user and group, the parent's death */
 init_stage_fn stage_identity; /* cgroup view, session keyring */
-init_stage_fn stage_enter;    /* an empty root; the old one is gone */
+init_stage_fn stage_proc;     /* an empty root with a covered procfs */
+init_stage_fn stage_enter;    /* make it the root; the old one is gone */
 
 /* Knowing the box. */
 init_stage_fn stage_name;   /* host name */
@@ -65,7 +65,6 @@ init_stage_fn stage_files;   /* files that the request brought */
 init_stage_fn stage_workdir; /* where the program starts */
 
 enum stage_table {
-	STAGES_BARE,
 	STAGES_OWN,
 	STAGES_BOX,
 	STAGES_WORK,
@@ -84,7 +83,7 @@ int records_lay(struct init *in, const struct wire_blob *blob,
 /* Runs all steps and talks to the keeper about them; does not return. */
 void steps_run(struct init *in) __attribute__((noreturn));
 
-/* Makes the place for a mount, below in->root; 0 or -errno. place.c */
-int place_make(struct init *in, const char *path, bool is_file);
-/* Opens a directory below in->root, making what is missing; fd or -errno. */
-int place_open_dir(struct init *in, const char *path, size_t len);
+/* place.c: what is on this file system is the box's own. */
+int place_own(struct init *in, const char *path);
+/* Makes a directory or an empty file, and what is missing above it. */
+int place_make(const struct init *in, const char *path, bool is_file);

@@ -123,11 +123,13 @@ int main(void)
 	init.tty = NO_FD;
 	for (int i = 0; i < 3; i++)
 		init.stdio[i] = NO_FD;
-	if (stages_run(&init, STAGES_BARE) < 0 || receive_ids() < 0 ||
-	    stages_run(&init, STAGES_OWN) < 0 || receive_box() < 0 ||
-	    stages_run(&init, STAGES_BOX) < 0 || receive_work() < 0 ||
-	    stages_run(&init, STAGES_WORK) < 0)
+	if (receive_ids() < 0 || stages_run(&init, STAGES_OWN) < 0 ||
+	    receive_box() < 0 ||
+	    stages_run(&init, STAGES_BOX) < 0)
 		fail();
+	/* From here on init holds no directory that a path could lead to. */
 	fd_close(&init.root);
+	if (receive_work() < 0 || stages_run(&init, STAGES_WORK) < 0)
+		fail();
 	steps_run(&init);
 }

@@ -63,14 +63,13 @@ static int open_untrusted(const char *path, size_t len)
 	return dir;
 }
 
-static int open_parent(struct init *in, const struct item *it, bool trusted)
+static int open_parent(const struct item *it)
 {
 	size_t len = it->rec.path_len;
 
 	while (len > 0 && it->path[len - 1] != '/')
 		len--;
-	return trusted ? place_open_dir(in, it->path, len) :
-			 open_untrusted(it->path, len);
+	return open_untrusted(it->path, len);
 }
 
 static const char *base_name(const char *path)
@@ -78,6 +77,17 @@ static const char *base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+/* What a file copied from the host had there. */
+static int set_times(int fd, const struct wire_record *rec)
+{
+	struct timespec t[2];
+
+	t[0].tv_sec = rec->mtime_ns / 1000000000;
+	t[0].tv_nsec = rec->mtime_ns % 1000000000;
+	t[1] = t[0];
+	return fchmod(fd, rec->mode) < 0 || futimens(fd, t) < 0 ? -errno : 0;
 }
 
 static int write_new(int dir, const char *name, const struct item *it)
@@ -91,20 +101,9 @@ static int write_new(int dir, const char *name, const struct item *it)
 	if (fd < 0)
 		return -errno;
 	r = io_write_all(fd, it->data, it->rec.data_len);
-	if (r < 0)
-		return r;
-	if (fchmod(fd, it->rec.mode) < 0)
-		return -errno;
-	if (it->rec.mtime_ns) {
-		struct timespec t[2];
-
-		t[0].tv_sec = it->rec.mtime_ns / 1000000000;
-		t[0].tv_nsec = it->rec.mtime_ns % 1000000000;
-		t[1] = t[0];
-		if (futimens(fd, t) < 0)
-			return -errno;
-	}
-	return 0;
+	if (r == 0 && it->rec.mtime_ns)
+		r = set_times(fd, &it->rec);
+	return r;
 }
 
 static int replace_file(struct init *in, int dir, const char *name,
@@ -130,11 +129,54 @@ static int replace_file(struct init *in, int dir, const char *name,
 	return r;
 }
 
-static int lay(struct init *in, const struct item *it, bool trusted)
+static int make_link(int dir, const char *name, const struct item *it)
 {
-	_cleanup_fd_ int dir = open_parent(in, it, trusted);
-	const char *name = base_name(it->path);
 	static char target[4096];
+
+	if (it->rec.data_len >= sizeof(target))
+		return -ENAMETOOLONG;
+	memcpy(target, it->data, it->rec.data_len);
+	target[it->rec.data_len] = '\0';
+	return symlinkat(target, dir, name) < 0 ? -errno : 0;
+}
+
+static int make_dir(int dir, const char *name, const struct item *it)
+{
+	if (mkdirat(dir, name, it->rec.mode) == 0 || errno == EEXIST)
+		return 0;
+	return -errno;
+}
+
+/* In the root, by path; what is missing above is made. */
+static int lay_trusted(const struct init *in, const struct item *it)
+{
+	char above[4096];
+	size_t len = it->rec.path_len;
+	int r;
+
+	for (int tries = 0;; tries++) {
+		if (it->rec.kind == WIRE_DIR)
+			r = make_dir(AT_FDCWD, it->path, it);
+		else if (it->rec.kind == WIRE_LINK)
+			r = make_link(AT_FDCWD, it->path, it);
+		else
+			r = write_new(AT_FDCWD, it->path, it);
+		if (r != -ENOENT || tries || len >= sizeof(above))
+			return r;
+		while (len > 1 && it->path[len - 1] != '/')
+			len--;
+		memcpy(above, it->path, len);
+		above[len - 1] = '\0';
+		r = place_make(in, above, false);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int lay_untrusted(struct init *in, const struct item *it)
+{
+	_cleanup_fd_ int dir = open_parent(it);
+	const char *name = base_name(it->path);
 
 	if (dir == -ELOOP || dir == -ENOTDIR) {
 		(void)err_set(&in->err, EPERM,
@@ -145,18 +187,11 @@ static int lay(struct init *in, const struct item *it, bool trusted)
 		return dir;
 	switch ((enum wire_record_kind)it->rec.kind) {
 	case WIRE_DIR:
-		if (mkdirat(dir, name, it->rec.mode) == 0 || errno == EEXIST)
-			return 0;
-		return -errno;
+		return make_dir(dir, name, it);
 	case WIRE_FILE:
-		return trusted ? write_new(dir, name, it) :
-				 replace_file(in, dir, name, it);
+		return replace_file(in, dir, name, it);
 	case WIRE_LINK:
-		if (it->rec.data_len >= sizeof(target))
-			return -ENAMETOOLONG;
-		memcpy(target, it->data, it->rec.data_len);
-		target[it->rec.data_len] = '\0';
-		return symlinkat(target, dir, name) < 0 ? -errno : 0;
+		return make_link(dir, name, it);
 	}
 	return -EINVAL;
 }
@@ -177,7 +212,7 @@ int records_lay(struct init *in, const struct wire_blob *blob,
 		off += sizeof(it.rec) + it.rec.path_len + 1 + it.rec.data_len;
 		off = (off + 7) & ~7ULL;
 		in->err.code = 0;
-		r = lay(in, &it, trusted);
+		r = trusted ? lay_trusted(in, &it) : lay_untrusted(in, &it);
 		if (r < 0 && in->err.code)
 			return r;
 		if (r < 0)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A procfs of the box's own pid namespace, with everything at its top covered
- * but what programs need. The list says what stays, so an entry that a later
- * kernel adds is covered too.
+ * The box's root to be, and in it a procfs of its own pid namespace with
+ * everything at the top covered but what programs need. The list says what
+ * stays, so an entry that a later kernel adds is covered too.
  *
- * The keeper's mount namespace, of which ours is a copy, holds for this:
- *	/proc	the host's, which the kernel wants to see before it lets a
- *		user namespace mount another
- *	/empty	a file without content
- *	/void	a directory without content
+ * The root is a tmpfs, mounted over "/" of the mount namespace that we were
+ * born with, a copy of the keeper's. Until its place is ready the procfs waits
+ * at /.proc; /proc of the root then hides what covers it: one empty file and
+ * one empty directory, and later the files that stand in for the kernel's.
  */
 
 #include <errno.h>
@@ -20,6 +19,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "base/util.h"
 #include "init/init.h"
 #include "os/mnt.h"
@@ -52,25 +52,25 @@ static bool is_kept(const char *name)
 static int cover(struct init *in, const struct dirent64 *d)
 {
 	char path[280];
-	const char *with = d->type == TYPE_DIR ? "/void" : "/empty";
+	const char *with = d->type == TYPE_DIR ? "proc/void" : "proc/empty";
 
 	if (d->type != TYPE_DIR && d->type != TYPE_REG)
 		return err_set(&in->err, EINVAL,
 			       "/proc/%s is of an unknown kind", d->name);
-	(void)snprintf(path, sizeof(path), "/proc/%s", d->name);
+	(void)snprintf(path, sizeof(path), ".proc/%s", d->name);
 	if (mount(with, path, NULL, MS_BIND, NULL) < 0)
-		return err_errno(&in->err, errno, "cover %s", path);
+		return err_errno(&in->err, errno, "cover /proc/%s", d->name);
 	return 0;
 }
 
 static int cover_all(struct init *in)
 {
 	static char buf[16384] __attribute__((aligned(8)));
-	_cleanup_fd_ int dir = open("/proc", O_RDONLY | O_DIRECTORY |
+	_cleanup_fd_ int dir = open(".proc", O_RDONLY | O_DIRECTORY |
 						     O_CLOEXEC);
 
 	if (dir < 0)
-		return err_errno(&in->err, errno, "open /proc");
+		return err_errno(&in->err, errno, "open the new procfs");
 	for (;;) {
 		long n = syscall(SYS_getdents64, dir, buf, sizeof(buf));
 
@@ -88,23 +88,55 @@ static int cover_all(struct init *in)
 	}
 }
 
-/* /proc/sys stays readable, for programs that ask it for limits. */
-static int freeze_sys(struct init *in)
+/* The root to be, over the old one, and our working directory. */
+static int make_root(struct init *in)
 {
-	_cleanup_fd_ int sys = mnt_clone(AT_FDCWD, "/proc/sys", &in->err);
+	const struct mnt_tmpfs opt = {
+		.size = 4 << 20,
+		.inodes = 16384,
+		.mode = 0755,
+		.uid = in->go.uid,
+		.gid = in->go.gid,
+		.attr = MNT_SAFE,
+	};
+	_cleanup_fd_ int empty = NO_FD;
 
-	if (sys < 0 ||
-	    mnt_restrict(sys, UAPI_MOUNT_ATTR_RDONLY, &in->err) < 0)
-		return -in->err.code;
-	return mnt_attach_at(sys, AT_FDCWD, "/proc/sys", &in->err);
+	in->root = mnt_tmpfs(&opt, &in->err);
+	if (in->root < 0)
+		return in->root;
+	if (sys_move_mount(in->root, "", AT_FDCWD, "/",
+			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
+	    fchdir(in->root) < 0)
+		return err_errno(&in->err, errno, "mount a root");
+	if (mkdir(".proc", 0755) < 0 || mkdir("proc", 0755) < 0 ||
+	    mkdir("proc/void", 0555) < 0)
+		return err_errno(&in->err, errno, "make directories");
+	empty = open("proc/empty", O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
+	return empty < 0 ? err_errno(&in->err, errno, "make a file") : 0;
+}
+
+/*
+ * No user namespaces below this one, even if the filter were not there. The
+ * count is of this namespace's descendants, so the box itself is in nobody's.
+ */
+static int forbid_namespaces(struct init *in)
+{
+	int r = io_write_file(AT_FDCWD, ".proc/sys/user/max_user_namespaces",
+			      "0");
+
+	if (r < 0)
+		return err_errno(&in->err, -r, "forbid user namespaces");
+	return 0;
 }
 
 int stage_proc(struct init *in)
 {
-	_cleanup_fd_ int proc =
-		mnt_new("proc", NULL, 0,
-			MNT_SAFE | UAPI_MOUNT_ATTR_NOEXEC, &in->err);
+	_cleanup_fd_ int proc = NO_FD;
 
+	if (make_root(in) < 0)
+		return -in->err.code;
+	proc = mnt_new("proc", NULL, 0, MNT_SAFE | UAPI_MOUNT_ATTR_NOEXEC,
+		       &in->err);
 	if (proc == -EPERM)
 		return err_set(&in->err, EPERM,
 			       "mount a procfs: the kernel refuses it where "
@@ -112,9 +144,12 @@ int stage_proc(struct init *in)
 			       "in a container; run Cordon outside, or start "
 			       "the container with an uncovered /proc (docker: "
 			       "--security-opt systempaths=unconfined)");
-	if (proc < 0 || mnt_attach_at(proc, AT_FDCWD, "/proc", &in->err) < 0)
+	if (proc < 0)
+		return proc;
+	if (sys_move_mount(proc, "", AT_FDCWD, ".proc",
+			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_errno(&in->err, errno, "mount a procfs");
+	if (forbid_namespaces(in) < 0 || cover_all(in) < 0)
 		return -in->err.code;
-	if (cover_all(in) < 0)
-		return -in->err.code;
-	return freeze_sys(in);
+	return 0;
 }

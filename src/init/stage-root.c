@@ -2,9 +2,8 @@
 
 /*
  * The box's root: a tmpfs of its own with a few directories, links and small
- * files, into which everything else is mounted. It is made at /root of the
- * keeper's empty mount namespace and becomes the root while it is still
- * empty; the procfs waits in it at /.proc until its place is ready.
+ * files, into which everything else is mounted. It was made, empty but for a
+ * procfs, in stage-proc.c.
  */
 
 #include <errno.h>
@@ -28,33 +27,8 @@ static const char *const instead[] = {
 	"cpuinfo", "meminfo", "stat", "uptime", "loadavg",
 };
 
-static int make_root(struct init *in)
-{
-	const struct mnt_tmpfs opt = {
-		.size = 4 << 20,
-		.inodes = 16384,
-		.mode = 0755,
-		.uid = in->go.uid,
-		.gid = in->go.gid,
-		.attr = MNT_SAFE,
-	};
-	_cleanup_fd_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (proc < 0)
-		return err_errno(&in->err, errno, "open /proc");
-	in->root = mnt_tmpfs(&opt, &in->err);
-	if (in->root < 0 ||
-	    mnt_attach_at(in->root, AT_FDCWD, "/root", &in->err) < 0)
-		return -in->err.code;
-	if (mkdirat(in->root, ".proc", 0755) < 0)
-		return err_errno(&in->err, errno, "make a place for /proc");
-	return mnt_attach_at(proc, in->root, ".proc", &in->err);
-}
-
 int stage_enter(struct init *in)
 {
-	if (make_root(in) < 0)
-		return -in->err.code;
 	/* The old root ends up below the new one, and is let go at once. */
 	if (fchdir(in->root) < 0 || sys_pivot_root(".", ".") < 0)
 		return err_errno(&in->err, errno, "change the root");
@@ -67,7 +41,18 @@ int stage_enter(struct init *in)
 
 int stage_root(struct init *in)
 {
+	if (place_own(in, "/") < 0)
+		return err_set(&in->err, EIO, "look at the root");
 	return records_lay(in, &in->box->blob, in->box->records, true);
+}
+
+/* By path: this is the root, and nobody else is in it yet. */
+static int attach(struct init *in, int mnt, const char *target)
+{
+	if (sys_move_mount(mnt, "", AT_FDCWD, target,
+			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_errno(&in->err, errno, "mount on '%s'", target);
+	return 0;
 }
 
 /*
@@ -87,13 +72,14 @@ static int add_layer(struct init *in, uint32_t i, const char *target)
 
 	(void)snprintf(upper, sizeof(upper), "/.layer/%u/upper", i);
 	(void)snprintf(work, sizeof(work), "/.layer/%u/work", i);
-	if (place_make(in, upper, false) < 0 || place_make(in, work, false) < 0)
+	if (place_make(in, upper, false) < 0 ||
+	    place_make(in, work, false) < 0)
 		return err_set(&in->err, EIO, "make a layer for '%s'", target);
 	mnt = mnt_new("overlay", options, ARRAY_SIZE(options), MNT_SAFE,
 		      &in->err);
 	if (mnt < 0)
 		return -in->err.code;
-	return mnt_attach_at(mnt, in->root, target, &in->err);
+	return attach(in, mnt, target);
 }
 
 static int mount_one(struct init *in, uint32_t i)
@@ -106,14 +92,22 @@ static int mount_one(struct init *in, uint32_t i)
 	if (in->mounts[i] < 0)
 		return 0;
 	r = place_make(in, target, is_file);
+	if (r == -EROFS)
+		return err_set(&in->err, EROFS,
+			       "there is no '%s' to mount on, and nothing is "
+			       "made in a directory of the host; make it there "
+			       "first",
+			       target);
 	if (r < 0)
 		return err_errno(&in->err, -r,
 				 "make the mount point '%s' in the box",
 				 target);
-	r = mnt_attach_at(in->mounts[i], in->root, target, &in->err);
+	r = attach(in, in->mounts[i], target);
 	fd_close(&in->mounts[i]);
 	if (r == 0 && (m->flags & WIRE_MNT_OVERLAY))
 		r = add_layer(in, i, target);
+	if (r == 0 && m->kind == WIRE_TMPFS && place_own(in, target) < 0)
+		r = err_set(&in->err, EIO, "look at '%s'", target);
 	return r;
 }
 
@@ -124,30 +118,40 @@ static int stand_in(struct init *in, const char *name)
 	char theirs[64];
 	_cleanup_fd_ int mnt = NO_FD;
 
-	(void)snprintf(ours, sizeof(ours), "proc/%s", name);
-	(void)snprintf(theirs, sizeof(theirs), ".proc/%s", name);
-	mnt = mnt_clone(in->root, ours, &in->err);
-	if (mnt < 0 || mnt_restrict(mnt, UAPI_MOUNT_ATTR_RDONLY, &in->err) < 0)
-		return -in->err.code;
-	return mnt_attach_at(mnt, in->root, theirs, &in->err);
+	(void)snprintf(ours, sizeof(ours), "/proc/%s", name);
+	(void)snprintf(theirs, sizeof(theirs), "/.proc/%s", name);
+	mnt = mnt_clone(AT_FDCWD, ours, &in->err);
+	if (mnt < 0)
+		return mnt;
+	return attach(in, mnt, theirs);
+}
+
+/*
+ * Read-only with all that covers it: /proc/sys above all, whose own checks
+ * look at the uid on the host, not at capabilities.
+ */
+static int freeze_proc(struct init *in)
+{
+	struct uapi_mount_attr ro = { .attr_set = UAPI_MOUNT_ATTR_RDONLY };
+
+	if (sys_mount_setattr(AT_FDCWD, "/.proc", UAPI_AT_RECURSIVE, &ro) < 0)
+		return err_errno(&in->err, errno, "make /proc read-only");
+	if (sys_move_mount(AT_FDCWD, "/.proc", AT_FDCWD, "/proc", 0) < 0)
+		return err_errno(&in->err, errno, "put /proc in its place");
+	if (rmdir("/.proc") < 0)
+		return err_errno(&in->err, errno, "tidy up the root");
+	return 0;
 }
 
 int stage_mounts(struct init *in)
 {
-	_cleanup_fd_ int proc = NO_FD;
-
 	for (uint32_t i = 0; i < in->box->n_mounts; i++)
 		if (mount_one(in, i) < 0)
 			return -in->err.code;
 	for (size_t i = 0; i < ARRAY_SIZE(instead); i++)
 		if (stand_in(in, instead[i]) < 0)
 			return -in->err.code;
-	proc = mnt_open_in(in->root, ".proc", &in->err);
-	if (proc < 0 || mnt_attach_at(proc, in->root, "proc", &in->err) < 0)
-		return -in->err.code;
-	if (unlinkat(in->root, ".proc", AT_REMOVEDIR) < 0)
-		return err_errno(&in->err, errno, "tidy up the root");
-	return 0;
+	return freeze_proc(in);
 }
 
 int stage_freeze(struct init *in)

@@ -23,20 +23,13 @@ struct stage {
 };
 
 /*
- * Should: see only the keeper's empty mount namespace and the new procfs.
- * Mustn't: need an id, or anything of a request.
- */
-static const struct stage bare[] = {
-	{ "proc", stage_proc },
-};
-
-/*
  * Should: end with nothing of the host in reach.
  * Mustn't: depend on what will run.
  */
 static const struct stage own[] = {
 	{ "user", stage_user }, /* from here on the box's own uid */
 	{ "identity", stage_identity },
+	{ "proc", stage_proc },
 	{ "enter", stage_enter }, /* from here on no host path exists */
 };
 
@@ -70,7 +63,6 @@ static const struct {
 	const struct stage *stages;
 	size_t n;
 } tables[] = {
-	[STAGES_BARE] = { bare, ARRAY_SIZE(bare) },
 	[STAGES_OWN] = { own, ARRAY_SIZE(own) },
 	[STAGES_BOX] = { box, ARRAY_SIZE(box) },
 	[STAGES_WORK] = { work, ARRAY_SIZE(work) },

@@ -128,7 +128,9 @@ int box_configure(struct keeper *k, struct box *b, int fd, struct err *err)
 	r = mounts_open(k, b, b->spec, all + 1, &n, &conf.mount_mask, err);
 	if (r == 0) {
 		r = io_send(b->sock, &conf, sizeof(conf), all, n + 1);
-		if (r < 0)
+		if (init_is_gone(r))
+			r = 0;
+		else if (r < 0)
 			(void)err_errno(err, -r, "send the spec to init");
 	}
 	for (int i = 0; i < n; i++)

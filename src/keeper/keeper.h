@@ -19,6 +19,7 @@
  *	run.c     a box gets its work; its life and its end
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -47,8 +48,6 @@ struct world {
 	uint32_t uid_count; /* 0: only the caller's own */
 	int proc;	/* the host's procfs, checked to be one */
 	int root;	/* the host's root directory, in our mount namespace */
-	int ns_host;	/* mount namespace: a copy of the host's */
-	int ns_empty;	/* mount namespace: what a box starts from */
 	int init;	/* sealed memfd */
 	int landlock_abi;
 	char runtime[256];
@@ -91,7 +90,7 @@ struct box {
 	const struct wire_box *spec; /* mapped, from READY on */
 	struct cg_box cg;
 	struct wire_times times;
-	uint64_t cpu_before; /* used by set-up */
+	struct cg_usage before; /* used by set-up and earlier blocks */
 	struct wire_outcome outcome;
 	bool heard; /* init told its end */
 	int64_t started;
@@ -134,8 +133,6 @@ void keeper_leave(struct keeper *k) __attribute__((noreturn));
 
 /* world.c */
 int world_open(struct world *w, struct err *err);
-/* Enters the empty mount namespace for a clone, and comes back. */
-int world_enter(const struct world *w, bool empty);
 
 /* uids.c: returns a locked descriptor and the uid. */
 int uid_take(const struct world *w, uint32_t *ret_uid, struct err *err);
@@ -158,6 +155,15 @@ int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 int box_configure(struct keeper *k, struct box *b, int fd, struct err *err);
 /* Maps a sealed spec and checks it; NULL with *err. */
 const struct wire_box *spec_map(int fd, struct err *err);
+
+/*
+ * Whether sending failed because init has failed before: then what it said
+ * is still in the socket, and its death will bring it up.
+ */
+static inline bool init_is_gone(int r)
+{
+	return r == -EPIPE || r == -ECONNRESET;
+}
 
 /* run.c */
 void run_request(struct keeper *k, const struct wire_head *head, int *fds,

@@ -128,10 +128,9 @@ static int start(struct keeper *k, struct box *b, uint32_t job, const int *fds,
 		return -err->code;
 	keeper_moment("configure");
 	b->state = BOX_SETUP;
-	b->cpu_before = cg_box_cpu_us(&k->cg, &b->cg);
+	b->before.cpu_us = cg_box_cpu_us(&k->cg, &b->cg);
 	r = io_send(b->sock, &head, sizeof(head), fds + 1, 4);
-	/* EPIPE: it failed before; what it said is in the socket. */
-	if (r < 0 && r != -EPIPE) {
+	if (r < 0 && !init_is_gone(r)) {
 		(void)err_errno(err, -r, "send the work to init");
 		return err_stage(err, "init");
 	}
@@ -207,7 +206,7 @@ void run_request(struct keeper *k, const struct wire_head *head, int *fds,
 
 static void plan_cpu_check(struct keeper *k, struct box *b)
 {
-	uint64_t used = cg_box_cpu_us(&k->cg, &b->cg) - b->cpu_before;
+	uint64_t used = cg_box_cpu_us(&k->cg, &b->cg) - b->before.cpu_us;
 	uint64_t limit = b->times.cpu_time_us;
 	uint64_t left = limit > used ? limit - used : 0;
 
@@ -239,10 +238,10 @@ static void fill_usage(struct keeper *k, struct box *b,
 
 	cg_box_usage(&k->cg, &b->cg, &u);
 	o->memory_peak = u.memory_peak;
-	o->oom_kills = u.oom_kills;
+	o->oom_kills = u.oom_kills - b->before.oom_kills;
 	o->pids_peak = u.pids_peak;
-	o->pids_refused = u.pids_refused;
-	o->cpu_us = u.cpu_us - MIN(u.cpu_us, b->cpu_before);
+	o->pids_refused = u.pids_refused - b->before.pids_refused;
+	o->cpu_us = u.cpu_us - MIN(u.cpu_us, b->before.cpu_us);
 	if (!u.has_cpu && ru)
 		o->cpu_us = (uint64_t)(ru->ru_utime.tv_sec +
 				       ru->ru_stime.tv_sec) *
@@ -297,7 +296,10 @@ void run_init_said(struct keeper *k, struct box *b)
 			take_outcome(b, &msg.outcome);
 			fill_usage(k, b, NULL);
 			look_at_disks(b);
+			/* The next block has its own counts and time. */
+			cg_box_usage(&k->cg, &b->cg, &b->before);
 			b->deadline = 0;
+			b->cpu_check = 0;
 			tell(k, b->job, WIRE_BLOCK, &b->outcome, NULL, 0);
 			break;
 		case WIRE_ENDED:
@@ -309,8 +311,12 @@ void run_init_said(struct keeper *k, struct box *b)
 		default:
 			break;
 		}
-	} else if (n != -EAGAIN) {
-		/* The end of the stream; its death tells the rest. */
+	} else if (n != -EAGAIN && n != -ECONNRESET) {
+		/*
+		 * The end of the stream; its death tells the rest. A reset is
+		 * told once, when init left a message unread, and before what
+		 * it said last.
+		 */
 		fd_close(&b->sock);
 	}
 	for (int i = 0; i < n_fds; i++)
@@ -365,11 +371,14 @@ void run_init_died(struct keeper *k, struct box *b)
 	keeper_moment("removed");
 	tell(k, b->job, WIRE_ENDED, &b->outcome, &b->work, b->work >= 0);
 	box_release(k, b);
+	/* The one run there was: go, while the client looks at its result. */
+	if (!k->is_reused)
+		keeper_leave(k);
 }
 
 static void check_cpu(struct keeper *k, struct box *b)
 {
-	if (cg_box_cpu_us(&k->cg, &b->cg) - b->cpu_before >=
+	if (cg_box_cpu_us(&k->cg, &b->cg) - b->before.cpu_us >=
 	    b->times.cpu_time_us)
 		run_end(k, b, WIRE_BY_CPU);
 	else

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,6 +81,38 @@ static void child_main(void *arg)
 	_exit(70);
 }
 
+/*
+ * What the kernel counts for each user (watches, queues, pending signals) it
+ * also counts for whoever made the user namespace. If that were always the
+ * keeper, all boxes would share one count; so each is made under its own uid.
+ * Capabilities stay (SECBIT_NO_SETUID_FIXUP). By system call: one thread.
+ */
+static int wear_ids(const struct box *b)
+{
+	uint32_t uid = b->host_uid;
+
+	if (b->lock < 0)
+		return 0;
+	if (syscall(SYS_setresgid, uid, uid, -1) < 0 ||
+	    syscall(SYS_setresuid, uid, uid, -1) < 0)
+		return -errno;
+	return 0;
+}
+
+static int wear_own_ids(const struct world *w, const struct box *b)
+{
+	if (b->lock < 0)
+		return 0;
+	if (syscall(SYS_setresuid, w->caller, w->caller, w->caller) < 0 ||
+	    syscall(SYS_setresgid, w->caller_gid, w->caller_gid,
+		    w->caller_gid) < 0)
+		return -errno;
+	/* As the changes took away: our files in /proc must stay ours. */
+	if (!w->is_root && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
 static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 		      struct err *err)
 {
@@ -95,11 +128,11 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 		args.flags |= UAPI_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup;
 	}
-	r = world_enter(&k->world, true);
+	r = wear_ids(b);
 	if (r < 0)
-		return err_errno(err, -r, "enter the empty mount namespace");
+		return err_errno(err, -r, "take the box's uid");
 	b->pid = clone_vfork(&args, child_main, birth);
-	r = world_enter(&k->world, false);
+	r = wear_own_ids(&k->world, b);
 	if (b->pid < 0) {
 		r = -b->pid;
 		b->pid = 0;
@@ -107,7 +140,7 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 		return err_errno(err, r, "make namespaces for a box");
 	}
 	if (r < 0)
-		return err_errno(err, -r, "leave the empty mount namespace");
+		return err_errno(err, -r, "give the box's uid back");
 	if (birth->error)
 		return err_errno(err, birth->error, "%s", birth->what);
 	return 0;

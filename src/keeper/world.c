@@ -4,13 +4,10 @@
  * The keeper's own place in the machine.
  *
  * Theory of operation. Mounts can only be copied by a process that is capable
- * in their mount namespace, so the keeper has one of its own: as root a plain
- * copy of the host's, as an ordinary user a copy owned by a user namespace in
- * which it is capable. New mounts of the host still arrive there (slave
- * propagation). Boxes, though, are cloned from a second namespace that holds
- * next to nothing: a tiny read-only tmpfs and the host's procfs. So a box
- * never has a host mount in its namespace, not even for a moment, and making
- * one does not cost more on a host with a thousand mounts.
+ * in their mount namespace. Root is; an ordinary user's keeper enters a user
+ * namespace in which it is capable, with a mount namespace that is a copy of
+ * the host's. New mounts of the host still arrive there (slave propagation).
+ * Nothing is ever mounted in the host's own namespace.
  *
  * Ids are mapped one to one in the keeper's user namespace, so an id means
  * the same here as on the host.
@@ -39,6 +36,7 @@
 #include "os/uapi.h"
 
 #define PROC_MAGIC 0x9fa0
+#define SECBIT_NO_SETUID_FIXUP 4
 
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
@@ -264,16 +262,17 @@ static int enter_as_user(struct world *w, struct err *err)
 
 static int enter_as_root(struct world *w, struct err *err)
 {
+	_cleanup_fd_ int probe = mnt_clone(AT_FDCWD, "/usr", NULL);
+
 	w->uid_base = ROOT_UID_BASE;
 	w->uid_count = ROOT_UID_COUNT;
-	if (unshare(CLONE_NEWNS) < 0 && errno == EPERM)
+	if (probe == -EPERM || (probe < 0 && errno == EPERM))
 		/* With a user namespace a box would be the host's root. */
 		return err_set(err, EPERM,
-			       "make a mount namespace: root has no "
-			       "CAP_SYS_ADMIN here, as in an ordinary "
-			       "container; run Cordon there as an ordinary "
-			       "user, or give the container SYS_ADMIN "
-			       "(docker: --cap-add SYS_ADMIN)");
+			       "copy a mount: root has no CAP_SYS_ADMIN here, "
+			       "as in an ordinary container; run Cordon there "
+			       "as an ordinary user, or give the container "
+			       "SYS_ADMIN (docker: --cap-add SYS_ADMIN)");
 	if (setgroups(0, NULL) < 0)
 		return err_errno(err, errno, "drop supplementary groups");
 	return 0;
@@ -293,87 +292,6 @@ static bool is_real_root(void)
 	       sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 &&
 	       inside == 0 && outside == 0 &&
 	       count >= ROOT_UID_BASE + ROOT_UID_COUNT;
-}
-
-/* Fills the tmpfs that a box starts from; see stage-proc.c. */
-static int furnish(int t, struct err *err)
-{
-	_cleanup_fd_ int empty = NO_FD;
-
-	if (mkdirat(t, "proc", 0755) < 0 || mkdirat(t, "root", 0755) < 0 ||
-	    mkdirat(t, "void", 0555) < 0)
-		return err_errno(err, errno, "furnish the empty namespace");
-	empty = openat(t, "empty", O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
-	if (empty < 0)
-		return err_errno(err, errno, "furnish the empty namespace");
-	return 0;
-}
-
-/*
- * A procfs of which nothing is covered: the kernel lets a box mount its own
- * only where it sees one. Root can have a new one even if the host's is
- * covered in parts, as in a container; an ordinary user has the host's.
- */
-static int open_full_proc(const struct world *w, struct err *err)
-{
-	if (w->is_root)
-		return mnt_new("proc", NULL, 0,
-			       MNT_SAFE | UAPI_MOUNT_ATTR_NOEXEC, err);
-	return mnt_clone(AT_FDCWD, "/proc", err);
-}
-
-/* Leaves the process in the new, nearly empty namespace. */
-static int make_empty(struct world *w, struct err *err)
-{
-	const struct mnt_tmpfs opt = { .size = 1 << 16,
-				       .inodes = 16,
-				       .mode = 0755,
-				       .uid = w->caller,
-				       .gid = w->caller_gid,
-				       .attr = MNT_SAFE |
-					       UAPI_MOUNT_ATTR_NOEXEC };
-	_cleanup_fd_ int t = NO_FD;
-	_cleanup_fd_ int proc = NO_FD;
-
-	if (unshare(CLONE_NEWNS) < 0 ||
-	    mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) < 0)
-		return err_errno(err, errno, "make a mount namespace");
-	t = mnt_tmpfs(&opt, err);
-	proc = t < 0 ? t : open_full_proc(w, err);
-	if (proc < 0 || furnish(t, err) < 0 ||
-	    mnt_restrict(t, UAPI_MOUNT_ATTR_RDONLY, err) < 0 ||
-	    mnt_attach_at(t, AT_FDCWD, "/usr", err) < 0 ||
-	    mnt_attach_at(proc, t, "proc", err) < 0)
-		return -err->code;
-	if (fchdir(t) < 0 || sys_pivot_root(".", ".") < 0 ||
-	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-		return err_errno(err, errno, "enter the empty namespace");
-	return 0;
-}
-
-static int make_namespaces(struct world *w, struct err *err)
-{
-	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
-		return err_errno(err, errno, "stop mounts from leaving");
-	w->ns_host = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	if (w->ns_host < 0)
-		return err_errno(err, errno, "open /proc/self/ns/mnt");
-	if (make_empty(w, err) < 0)
-		return -err->code;
-	w->ns_empty = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	if (w->ns_empty < 0 || setns(w->ns_host, CLONE_NEWNS) < 0)
-		return err_errno(err, errno, "return to the host's mounts");
-	w->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (w->root < 0)
-		return err_errno(err, errno, "open the host's root");
-	return 0;
-}
-
-int world_enter(const struct world *w, bool empty)
-{
-	int ns = empty ? w->ns_empty : w->ns_host;
-
-	return setns(ns, CLONE_NEWNS) < 0 ? -errno : 0;
 }
 
 static int open_runtime(struct world *w, struct err *err)
@@ -420,5 +338,13 @@ int world_open(struct world *w, struct err *err)
 		return -err->code;
 	if ((w->is_root ? enter_as_root(w, err) : enter_as_user(w, err)) < 0)
 		return -err->code;
-	return make_namespaces(w, err);
+	if (!w->is_root && mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
+		return err_errno(err, errno, "stop mounts from leaving");
+	w->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w->root < 0)
+		return err_errno(err, errno, "open the host's root");
+	/* A box is born with its own uid while our rights stay; see spawn.c. */
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0)
+		return err_errno(err, errno, "keep rights over a change of uid");
+	return 0;
 }

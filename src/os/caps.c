@@ -19,6 +19,7 @@ enum {
 	CAP_SETUID = 7,
 	CAP_SETPCAP = 8,
 	CAP_SYS_ADMIN = 21,
+	CAP_SYS_RESOURCE = 24,
 	CAP_LAST_POSSIBLE = 63,
 };
 
@@ -42,7 +43,7 @@ int caps_keep_over_exec(void)
 	static const uint8_t keep[] = { CAP_CHOWN,    CAP_DAC_OVERRIDE,
 					CAP_FOWNER,   CAP_SETGID,
 					CAP_SETUID,   CAP_SETPCAP,
-					CAP_SYS_ADMIN };
+					CAP_SYS_ADMIN, CAP_SYS_RESOURCE };
 	struct cap_header head = { CAP_VERSION_3, 0 };
 	struct cap_data data[2];
 

@@ -149,6 +149,9 @@ static const struct arg_rule arg_rules[] = {
 	{ "mmap", 3, 0x40000, 0x40000 /* MAP_HUGETLB */, ENOMEM },
 	{ "shmget", 2, 04000, 04000 /* SHM_HUGETLB */, ENOMEM },
 	{ "memfd_create", 1, 4, 4 /* MFD_HUGETLB */, ENOMEM },
+	/* a lease makes writers on the host wait; both watch shared files */
+	{ "fcntl", 1, LOW32, 1024 /* F_SETLEASE */, EPERM },
+	{ "fcntl", 1, LOW32, 1026 /* F_NOTIFY */, EPERM },
 	/* input pushed into a terminal, line disciplines, console ioctls */
 	{ "ioctl", 1, LOW32, 0x5412 /* TIOCSTI */, EPERM },
 	{ "ioctl", 1, LOW32, 0x541c /* TIOCLINUX */, EPERM },
