@@ -278,20 +278,37 @@ static int enter_as_root(struct world *w, struct err *err)
 	return 0;
 }
 
-/* Root of the whole machine, not of some user namespace only. */
-static bool is_real_root(void)
+/*
+ * Whether we are root of the whole machine, rather than of a user namespace
+ * in which 0 is some ordinary user. Where 0 is 0 but not everything is
+ * mapped, it cannot be told who that is; then there is no box, because none
+ * may ever have the host's uid 0.
+ */
+static int find_caller(struct world *w, struct err *err)
 {
 	char text[256];
-	unsigned int inside = 1;
-	unsigned int outside = 1;
+	unsigned int inside = 0;
+	unsigned int outside = 0;
 	unsigned int count = 0;
 
-	return geteuid() == 0 &&
-	       io_read_file(AT_FDCWD, "/proc/self/uid_map", text,
-			    sizeof(text)) > 0 &&
-	       sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 &&
-	       inside == 0 && outside == 0 &&
-	       count >= ROOT_UID_BASE + ROOT_UID_COUNT;
+	w->caller = geteuid();
+	w->caller_gid = getegid();
+	w->is_root = false;
+	if (w->caller != 0)
+		return 0;
+	if (io_read_file(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) <=
+		    0 ||
+	    sscanf(text, "%u %u %u", &inside, &outside, &count) != 3)
+		return err_set(err, EIO, "read /proc/self/uid_map");
+	if (inside == 0 && outside != 0)
+		return 0;
+	if (count < ROOT_UID_BASE + ROOT_UID_COUNT)
+		return err_set(err, EPERM,
+			       "uid 0 of this user namespace may be the host's "
+			       "root; run Cordon as an ordinary user, or "
+			       "outside of the namespace");
+	w->is_root = true;
+	return 0;
 }
 
 static int open_runtime(struct world *w, struct err *err)
@@ -329,11 +346,8 @@ static int open_runtime(struct world *w, struct err *err)
 
 int world_open(struct world *w, struct err *err)
 {
-	w->caller = geteuid();
-	w->caller_gid = getegid();
-	w->is_root = is_real_root();
 	w->landlock_abi = landlock_abi();
-	if (open_proc(w, err) < 0 || open_runtime(w, err) < 0 ||
+	if (open_proc(w, err) < 0 || find_caller(w, err) < 0 || open_runtime(w, err) < 0 ||
 	    seal_init(w, err) < 0)
 		return -err->code;
 	if ((w->is_root ? enter_as_root(w, err) : enter_as_user(w, err)) < 0)
