@@ -132,7 +132,8 @@ static int stand_in(struct init *in, const char *name)
  */
 static int freeze_proc(struct init *in)
 {
-	struct uapi_mount_attr ro = { .attr_set = UAPI_MOUNT_ATTR_RDONLY };
+	struct uapi_mount_attr ro = { .attr_set = UAPI_MOUNT_ATTR_RDONLY |
+						  UAPI_MOUNT_ATTR_NOEXEC };
 
 	if (sys_mount_setattr(AT_FDCWD, "/.proc", UAPI_AT_RECURSIVE, &ro) < 0)
 		return err_errno(&in->err, errno, "make /proc read-only");

@@ -87,27 +87,16 @@ static void child_main(void *arg)
  * keeper, all boxes would share one count; so each is made under its own uid.
  * Capabilities stay (SECBIT_NO_SETUID_FIXUP). By system call: one thread.
  */
-static int wear_ids(const struct box *b)
+static int wear(const struct world *w, uint32_t uid, uint32_t gid,
+		uint32_t saved)
 {
-	uint32_t uid = b->host_uid;
-
-	if (b->lock < 0)
-		return 0;
-	if (syscall(SYS_setresgid, uid, uid, -1) < 0 ||
-	    syscall(SYS_setresuid, uid, uid, -1) < 0)
+	if (syscall(SYS_setresuid, uid, uid, saved) < 0 ||
+	    syscall(SYS_setresgid, gid, gid, -1) < 0)
 		return -errno;
-	return 0;
-}
-
-static int wear_own_ids(const struct world *w, const struct box *b)
-{
-	if (b->lock < 0)
-		return 0;
-	if (syscall(SYS_setresuid, w->caller, w->caller, w->caller) < 0 ||
-	    syscall(SYS_setresgid, w->caller_gid, w->caller_gid,
-		    w->caller_gid) < 0)
-		return -errno;
-	/* As the changes took away: our files in /proc must stay ours. */
+	/*
+	 * A change of uid makes us, and a child until its exec is complete,
+	 * undumpable; then an ordinary user may not write its maps.
+	 */
 	if (!w->is_root && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
 	return 0;
@@ -116,6 +105,7 @@ static int wear_own_ids(const struct world *w, const struct box *b)
 static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 		      struct err *err)
 {
+	const struct world *w = &k->world;
 	int cgroup = cg_box_clone_fd(&k->cg, &b->cg);
 	struct uapi_clone_args args = {
 		.flags = NAMESPACES | UAPI_CLONE_PIDFD,
@@ -128,11 +118,11 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 		args.flags |= UAPI_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup;
 	}
-	r = wear_ids(b);
+	r = b->lock < 0 ? 0 : wear(w, b->host_uid, b->host_uid, w->caller);
 	if (r < 0)
 		return err_errno(err, -r, "take the box's uid");
 	b->pid = clone_vfork(&args, child_main, birth);
-	r = wear_own_ids(&k->world, b);
+	r = b->lock < 0 ? 0 : wear(w, w->caller, w->caller_gid, w->caller);
 	if (b->pid < 0) {
 		r = -b->pid;
 		b->pid = 0;
