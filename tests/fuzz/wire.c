@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The two blobs of a run. What the check accepts is then read as keeper and
+ * init read it; nothing may be outside. The first byte chooses the blob; its
+ * size and magic are put right, or nothing would ever pass.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "box/wire.h"
+#include "fuzz.h"
+
+static size_t sum; /* so that no read is left out */
+
+static void read_string(const struct wire_blob *b, uint32_t off)
+{
+	const char *s = wire_str(b, off);
+
+	MUST(s);
+	sum += strlen(s);
+}
+
+static void read_vector(const struct wire_blob *b, struct wire_vec vec)
+{
+	uint32_t off = vec.off;
+
+	for (uint32_t i = 0; i < vec.count; i++) {
+		const char *s = wire_str(b, off);
+
+		MUST(s);
+		sum += strlen(s);
+		off += (uint32_t)strlen(s) + 1;
+	}
+}
+
+static void read_records(const struct wire_blob *b, struct wire_records r)
+{
+	const char *base = (const char *)b;
+	uint64_t off = r.off;
+
+	for (uint64_t i = 0; i < r.count; i++) {
+		struct wire_record rec;
+
+		memcpy(&rec, base + off, sizeof(rec));
+		off += sizeof(rec);
+		MUST(strlen(base + off) == rec.path_len);
+		MUST(rec.kind <= WIRE_LINK);
+		off += rec.path_len + 1U;
+		for (uint64_t k = 0; k < rec.data_len; k++)
+			sum += (unsigned char)base[off + k];
+		off = (off + rec.data_len + 7) & ~7ULL;
+	}
+}
+
+static void try_box(const struct wire_box *box, size_t size)
+{
+	if (wire_check_box(box, size, NULL) < 0)
+		return;
+	for (uint32_t i = 0; i < box->n_mounts; i++) {
+		read_string(&box->blob, box->mounts[i].target);
+		if (box->mounts[i].kind != WIRE_TMPFS)
+			read_string(&box->blob, box->mounts[i].source);
+	}
+	read_string(&box->blob, box->hostname);
+	read_records(&box->blob, box->records);
+}
+
+static void try_work(const struct wire_work *work, size_t size)
+{
+	if (wire_check_work(work, size, NULL) < 0)
+		return;
+	for (uint32_t i = 0; i < work->n_steps; i++)
+		read_vector(&work->blob, work->steps[i].argv);
+	read_vector(&work->blob, work->env);
+	read_string(&work->blob, work->workdir);
+	read_string(&work->blob, work->path);
+	read_records(&work->blob, work->records);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	bool box = size && data[0] & 1;
+	struct wire_blob head;
+	char *copy;
+
+	if (size < 8 + sizeof(head))
+		return 0;
+	size -= 8;
+	copy = malloc(size);
+	if (!copy)
+		return 0;
+	memcpy(copy, data + 8, size);
+	memcpy(&head, copy, sizeof(head));
+	if (!(data[0] & 2)) {
+		head.magic = box ? WIRE_BOX_MAGIC : WIRE_WORK_MAGIC;
+		head.size = size;
+	}
+	memcpy(copy, &head, sizeof(head));
+	if (box)
+		try_box((const void *)copy, size);
+	else
+		try_work((const void *)copy, size);
+	free(copy);
+	return 0;
+}
