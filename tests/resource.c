@@ -110,12 +110,13 @@ static void make_cold_file(const char *path, size_t mib)
 
 TEST(R03_thrash_below_the_limit)
 {
-	const char *dir = dir_new();
+	const char *dir;
 	char path[300];
 	char volume[400];
 	struct cordon_result *r;
 
 	need_limits();
+	dir = dir_new();
 	(void)snprintf(path, sizeof(path), "%s/cold", dir);
 	(void)snprintf(volume, sizeof(volume), "volume=%s:/cold:ro", path);
 	make_cold_file(path, 24);
@@ -871,12 +872,16 @@ TEST(R27_kernel_objects)
 	check_still_works();
 }
 
-/* What the kernel counts for each user is counted for each box. */
+/*
+ * What the kernel counts for each user is counted for each box. Watches of an
+ * ordinary user's boxes also count as that user's own, whatever uid they have
+ * (ucounts of the user namespace's maker): only root's boxes are apart.
+ */
 TEST(R27_one_box_does_not_use_up_the_others_share)
 {
 	static const char *const kinds[] = { "inotify", "signal", "timer" };
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = geteuid() == 0 ? 0 : 1; i < 3; i++) {
 		struct cordon_spec *s = hog_spec("timeout=20s", BOX_CMD, HOG,
 						 "hold", kinds[i], NULL);
 		struct said said = { 0 };
@@ -1038,13 +1043,14 @@ TEST(R34_sync_storm)
 
 TEST(R35_page_cache_flood)
 {
-	const char *dir = dir_new();
+	const char *dir;
 	char path[300];
 	char volume[400];
 	struct cordon_result *r;
 	int fd;
 
 	need_limits();
+	dir = dir_new();
 	(void)snprintf(path, sizeof(path), "%s/holes", dir);
 	(void)snprintf(volume, sizeof(volume), "volume=%s:/data:ro", path);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,8 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "box/spec.h"
+#include "os/clone.h"
+#include "os/uapi.h"
 
 #define KEEPER "cordon-keeper"
 
@@ -70,42 +72,75 @@ static int keeper_env(char **ret, size_t max)
 	return 0;
 }
 
-static int spawn(const char *path, int sock, bool reused, pid_t *ret)
-{
-	const char *const argv[] = { KEEPER, reused ? "reused" : "once", NULL };
-	char *env[16];
-	posix_spawn_file_actions_t act;
-	posix_spawnattr_t attr;
-	sigset_t none;
-	int r;
+struct birth {
+	const char *path;
+	char **env;
+	int sock;
+	volatile int error;
+};
 
-	(void)keeper_env(env, ARRAY_SIZE(env));
+/* In the child, with our memory, until it is the keeper. */
+static void become_keeper(void *arg)
+{
+	static const char *const argv[] = { KEEPER, "reused", NULL };
+	struct birth *b = arg;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t none;
+
 	(void)sigemptyset(&none);
-	if (posix_spawn_file_actions_init(&act) != 0)
-		return -ENOMEM;
-	if (posix_spawnattr_init(&attr) != 0) {
-		(void)posix_spawn_file_actions_destroy(&act);
-		return -ENOMEM;
-	}
-	(void)posix_spawnattr_setsigmask(&attr, &none);
-	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	r = posix_spawn_file_actions_addopen(&act, 0, "/dev/null", O_RDWR, 0);
-	if (!r)
-		r = posix_spawn_file_actions_adddup2(&act, 0, 1);
-	if (!r)
-		r = posix_spawn_file_actions_adddup2(&act, 0, 2);
-	if (!r)
-		r = posix_spawn_file_actions_adddup2(&act, sock, 3);
-	if (!r)
-		r = posix_spawn_file_actions_addclosefrom_np(&act, 4);
-	if (!r)
-		r = posix_spawn(ret, path, &act, &attr, (char **)argv, env);
-	(void)posix_spawnattr_destroy(&attr);
-	(void)posix_spawn_file_actions_destroy(&act);
-	return -r;
+	if (null >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 &&
+	    dup2(null, 2) >= 0 && dup2(b->sock, 3) >= 0 &&
+	    sys_close_range(4, ~0U) == 0 &&
+	    sigprocmask(SIG_SETMASK, &none, NULL) == 0)
+		(void)execve(b->path, (char **)argv, b->env);
+	b->error = errno;
+	_exit(127);
 }
 
-struct cordon *handle_open(bool reused, struct err *err)
+/*
+ * posix_spawn(3) asks for the disposition of each signal; the kernel resets
+ * them all with one flag. Nothing of ours may run in the child before that,
+ * so signals wait.
+ */
+static int spawn(const char *path, int sock, pid_t *ret)
+{
+	struct uapi_clone_args args = { .flags = UAPI_CLONE_CLEAR_SIGHAND,
+					.exit_signal = SIGCHLD };
+	char *env[16];
+	struct birth birth = { .path = path, .env = env, .sock = sock };
+	sigset_t all;
+	sigset_t before;
+	pid_t pid;
+
+	(void)keeper_env(env, ARRAY_SIZE(env));
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = clone_vfork(&args, become_keeper, &birth);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return pid;
+	if (birth.error) {
+		(void)waitpid(pid, NULL, 0);
+		return -birth.error;
+	}
+	*ret = pid;
+	return 0;
+}
+
+struct cordon *handle_on(int sock, struct err *err)
+{
+	struct cordon *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		(void)err_set(err, ENOMEM, "out of memory");
+		(void)close(sock);
+		return NULL;
+	}
+	c->sock = sock;
+	return c;
+}
+
+static struct cordon *start_keeper(struct err *err)
 {
 	char path[PATH_MAX];
 	struct cordon *c;
@@ -115,21 +150,19 @@ struct cordon *handle_open(bool reused, struct err *err)
 
 	if (find_keeper(path, sizeof(path), err) < 0)
 		return NULL;
-	c = calloc(1, sizeof(*c));
-	if (!c) {
-		(void)err_set(err, ENOMEM, "out of memory");
-		return NULL;
-	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		(void)err_errno(err, errno, "make a socket");
-		free(c);
 		return NULL;
 	}
-	c->sock = pair[0];
 	/* Above 3, so that the copy made there is not closed on exec. */
 	theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, 10);
+	r = theirs < 0 ? -errno : 0;
 	(void)close(pair[1]);
-	r = theirs < 0 ? -errno : spawn(path, theirs, reused, &c->keeper);
+	c = handle_on(pair[0], err);
+	if (!c)
+		return NULL;
+	if (r == 0)
+		r = spawn(path, theirs, &c->keeper);
 	if (r < 0) {
 		(void)err_errno(err, -r, "start '%s'", path);
 		(void)close(c->sock);
@@ -142,7 +175,7 @@ struct cordon *handle_open(bool reused, struct err *err)
 struct cordon *cordon_open(struct cordon_error *out)
 {
 	struct err err = { 0 };
-	struct cordon *c = handle_open(true, &err);
+	struct cordon *c = start_keeper(&err);
 
 	if (!c)
 		(void)error_out(out, &err);
@@ -155,7 +188,8 @@ void cordon_close(struct cordon *c)
 		return;
 	/* The keeper sees the end of the socket and ends everything. */
 	(void)close(c->sock);
-	while (waitpid(c->keeper, NULL, 0) < 0 && errno == EINTR)
+	while (c->keeper > 0 && waitpid(c->keeper, NULL, 0) < 0 &&
+	       errno == EINTR)
 		;
 	free(c);
 }

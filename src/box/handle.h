@@ -19,14 +19,14 @@
 
 struct cordon {
 	int sock;
-	pid_t keeper;
+	pid_t keeper; /* 0: stepped by the caller */
 	uint32_t next_job;
 	bool is_lost; /* the keeper is gone */
 	struct cordon_job *jobs;
 };
 
-/* As cordon_open(); `reused` false says that there will be one run. */
-struct cordon *handle_open(bool reused, struct err *err);
+/* A handle on a keeper that the caller steps itself; `sock` is taken over. */
+struct cordon *handle_on(int sock, struct err *err);
 
 /* Reads what the keeper has said and hands it out; never blocks. */
 void handle_pump(struct cordon *c);

@@ -11,9 +11,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <sodium.h>
-
 #include "base/io.h"
+#include "base/sha256.h"
 #include "base/util.h"
 #include "box/binds.h"
 #include "box/lang.h"
@@ -69,16 +68,14 @@ static char *directive(const struct spec_block *b)
 /* code_<first 16 hex digits of SHA-256 of language, NUL, code><suffix> */
 static char *generated(const struct spec_block *b)
 {
-	crypto_hash_sha256_state st;
-	unsigned char hash[crypto_hash_sha256_BYTES];
+	struct sha256 st;
+	unsigned char hash[SHA256_SIZE];
 	char name[64];
 
-	crypto_hash_sha256_init(&st);
-	crypto_hash_sha256_update(&st,
-				  (const unsigned char *)b->lang->names[0],
-				  strlen(b->lang->names[0]) + 1);
-	crypto_hash_sha256_update(&st, (const unsigned char *)b->code, b->len);
-	crypto_hash_sha256_final(&st, hash);
+	sha256_init(&st);
+	sha256_add(&st, b->lang->names[0], strlen(b->lang->names[0]) + 1);
+	sha256_add(&st, b->code, b->len);
+	sha256_end(&st, hash);
 	(void)strcpy(name, "code_");
 	for (int i = 0; i < 8; i++)
 		(void)snprintf(name + 5 + 2 * i, 3, "%02x", hash[i]);

@@ -14,6 +14,7 @@
 #include <cordon/cordon.h>
 
 #include "base/util.h"
+#include "keeper/keeper.h"
 
 static const struct command table[] = {
 	{ "run", "[FLAGS] -- CMD [ARG...]", "run a program or code in a box",
@@ -86,15 +87,18 @@ static int usage(FILE *to)
 	return to == stdout ? 0 : EXIT_OURS;
 }
 
-/* Where one was closed, nothing of ours may get its number. */
+/*
+ * Where one was closed, nothing of ours may get its number; and the two above
+ * are for init (keeper.h).
+ */
 static void hold_standard_fds(void)
 {
 	int fd;
 
 	do
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd <= 2);
-	if (fd > 2)
+	while (fd >= 0 && fd < KEEPER_FIRST_FD);
+	if (fd >= KEEPER_FIRST_FD)
 		(void)close(fd);
 }
 

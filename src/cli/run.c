@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "box/spec.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
+#include "keeper/keeper.h"
 
 #define MAX_CODE (64ULL << 20)
 
@@ -30,6 +32,7 @@ struct session {
 	struct cordon_spec *spec;
 	struct run_flags flags;
 	struct cordon_job *job;
+	struct keeper *keeper; /* in this very process */
 	int signals;
 	int tty;	       /* the box's terminal */
 	bool is_raw;
@@ -89,8 +92,11 @@ static void on_started(void *arg, int tty)
 
 static void on_signal(struct session *s)
 {
+	static const char *const names[] = { [SIGHUP] = "SIGHUP",
+					     [SIGINT] = "SIGINT",
+					     [SIGQUIT] = "SIGQUIT",
+					     [SIGTERM] = "SIGTERM" };
 	struct signalfd_siginfo info;
-	char why[64];
 
 	if (read(s->signals, &info, sizeof(info)) != sizeof(info))
 		return;
@@ -98,9 +104,7 @@ static void on_signal(struct session *s)
 		copy_size(s);
 		return;
 	}
-	(void)snprintf(why, sizeof(why), "SIG%s",
-		       sigabbrev_np((int)info.ssi_signo));
-	cordon_job_cancel(s->job, why);
+	cordon_job_cancel(s->job, names[info.ssi_signo]);
 }
 
 /* Takes from our standard input and gives to the box's, without blocking. */
@@ -129,23 +133,36 @@ static void pass_input(struct session *s, bool is_ready)
 	}
 }
 
+/* The keeper's turn; when it is done it goes, and the job hears of it. */
+static void keep(struct keeper *k)
+{
+	if (!k->is_over)
+		keeper_step(k, 0);
+	if (k->is_over)
+		keeper_close(k);
+}
+
 static void watch(struct session *s)
 {
 	struct pollfd fds[] = {
 		{ .fd = cordon_job_fd(s->job), .events = POLLIN },
 		{ .fd = s->signals, .events = POLLIN },
 		{ .fd = 0, .events = POLLIN },
+		{ .fd = keeper_fd(s->keeper), .events = POLLIN },
 	};
 
 	while (!cordon_job_step(s->job)) {
 		bool pending = s->input_at < s->input_len;
 		bool wants = s->input_open && !pending &&
 			     (!s->spec->tty || s->tty >= 0);
+		int timeout = keeper_timeout_ms(s->keeper);
 
 		fds[2].fd = wants ? 0 : -1;
-		if (poll(fds, ARRAY_SIZE(fds),
-			 s->input_open && pending ? 5 : -1) < 0)
+		if (s->input_open && pending && (timeout < 0 || timeout > 5))
+			timeout = 5;
+		if (poll(fds, ARRAY_SIZE(fds), timeout) < 0)
 			continue;
+		keep(s->keeper);
 		if (fds[1].revents)
 			on_signal(s);
 		if (s->input_open && (pending || (wants && fds[2].revents)))
@@ -204,13 +221,27 @@ static void show(struct session *s, const struct cordon_result *r)
 		say("%s: %s", cordon_result_cause(r), message);
 }
 
+static struct cordon *open_handle(struct session *s, struct err *err)
+{
+	static struct keeper keeper;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		(void)err_errno(err, errno, "make a socket");
+		return NULL;
+	}
+	s->keeper = &keeper;
+	keeper_open(&keeper, pair[1], 0, false);
+	return handle_on(pair[0], err);
+}
+
 static int run(struct session *s)
 {
 	const struct cordon_events events = { .started = on_started,
 					      .output = on_output };
 	struct cordon_error why = { 0 };
 	struct err err = { 0 };
-	struct cordon *c = handle_open(false, &err);
+	struct cordon *c = open_handle(s, &err);
 	struct cordon_result *r;
 	int code = EXIT_OURS;
 
@@ -233,6 +264,7 @@ static int run(struct session *s)
 	} else {
 		say("%s", why.text);
 	}
+	keeper_close(s->keeper);
 	cordon_close(c);
 	return code;
 }

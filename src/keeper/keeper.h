@@ -2,14 +2,19 @@
 #pragma once
 
 /*
- * cordon-keeper: the process with rights.
+ * The keeper: what has rights over boxes.
  *
- * One thread, no heap, no parsing of anything that a box wrote. It is started
- * by the client library with a socket as fd 3, makes boxes as it is told,
- * watches their time, ends them, reads the kernel's counters and removes what
- * they left. When its client is gone, it ends every box and itself.
+ * One thread, no heap, no parsing of anything that a box wrote. It is told by
+ * a client over a socket, makes boxes, watches their time, ends them, reads
+ * the kernel's counters and removes what they left. When its client is gone,
+ * it ends every box.
  *
- *	main.c    the loop
+ * For the library it is a program of its own, cordon-keeper. The command
+ * `cordon run`, which lives for one run and has the same rights, steps a
+ * keeper in its own loop instead and spares itself a process.
+ *
+ *	main.c    the program
+ *	keeper.c  open, step, close
  *	world.c   the keeper's own namespaces, the sealed init
  *	uids.c    host uids for boxes, so that no two have the same
  *	record.c  the note from which a later start cleans up after a crash
@@ -28,8 +33,10 @@
 #include "box/wire.h"
 #include "os/cgroup.h"
 
-#define KEEPER_SOCK 3
-#define KEEPER_RESERVED 4 /* kept busy: the number init's lock will have */
+/* Numbers that init's descriptors will have; a keeper keeps them busy. */
+#define KEEPER_INIT_SOCK 3
+#define KEEPER_INIT_LOCK 4
+#define KEEPER_FIRST_FD 5
 #define KEEPER_BOXES 128
 
 /* What an event is about; the rest of its data is the box's number. */
@@ -105,6 +112,11 @@ struct box {
 };
 
 struct keeper {
+	int sock;   /* to the client */
+	int client; /* pidfd of the client, NO_FD if that is ourselves */
+	bool is_over; /* nothing more to do: the client is gone, or told all */
+	struct err refusal; /* why there can be no box at all */
+	int top;    /* boxes from here on were never used */
 	struct world world;
 	struct cg_tree cg;
 	struct box boxes[KEEPER_BOXES];
@@ -128,8 +140,22 @@ static inline void keeper_moment(const char *name)
 }
 #endif
 
-/* main.c: ends every box and the keeper. */
-void keeper_leave(struct keeper *k) __attribute__((noreturn));
+/* keeper.c */
+
+/*
+ * Gets ready to take runs from `sock`, whose other end the client has. Does
+ * not fail: where no box can be made, each run is refused with the reason.
+ * `client` is 0 where the client is this very process.
+ */
+void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused);
+
+/* To be polled for reading, for at most keeper_timeout_ms(). */
+int keeper_fd(const struct keeper *k);
+int keeper_timeout_ms(const struct keeper *k);
+void keeper_step(struct keeper *k, int timeout_ms);
+
+/* Ends every box and lets go of everything. */
+void keeper_close(struct keeper *k);
 
 /* world.c */
 int world_open(struct world *w, struct err *err);
@@ -172,5 +198,5 @@ void run_init_said(struct keeper *k, struct box *b);
 void run_init_died(struct keeper *k, struct box *b);
 void run_end(struct keeper *k, struct box *b, enum wire_end end);
 void run_timers(struct keeper *k);
-int run_timeout_ms(const struct keeper *k);
+int64_t run_next_look(const struct keeper *k); /* INT64_MAX: never */
 struct box *run_find(struct keeper *k, uint32_t job);

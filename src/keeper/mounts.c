@@ -232,7 +232,7 @@ static int open_disk(const struct world *w, struct box *b,
 	if ((m->flags & WIRE_MNT_WORK) && b->lock >= 0 && !w->is_root)
 		kept = open_for_caller(w, b, &mnt);
 	if (kept < 0)
-		kept = fcntl(mnt, F_DUPFD_CLOEXEC, KEEPER_RESERVED);
+		kept = fcntl(mnt, F_DUPFD_CLOEXEC, KEEPER_FIRST_FD);
 	if (kept < 0)
 		return err_errno(err, errno, "keep a disk");
 	b->disks[b->n_disks++] = kept;

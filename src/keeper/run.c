@@ -36,7 +36,7 @@
 
 struct box *run_find(struct keeper *k, uint32_t job)
 {
-	for (int i = 0; i < KEEPER_BOXES; i++) {
+	for (int i = 0; i < k->top; i++) {
 		struct box *b = &k->boxes[i];
 
 		if (b->state > BOX_READY && b->job == job)
@@ -53,8 +53,8 @@ static void tell(struct keeper *k, uint32_t job, uint32_t type,
 	if (o)
 		msg.outcome = *o;
 	/* A client that cannot be told must not wait for it: it sees us go. */
-	if (io_send(KEEPER_SOCK, &msg, sizeof(msg), fds, n) < 0)
-		keeper_leave(k);
+	if (io_send(k->sock, &msg, sizeof(msg), fds, n) < 0)
+		k->is_over = true;
 }
 
 static void tell_failure(struct keeper *k, uint32_t job,
@@ -83,7 +83,7 @@ static struct box *find_ahead(struct keeper *k, const struct wire_box *spec,
 {
 	struct box *parked = NULL;
 
-	for (int i = 0; i < KEEPER_BOXES; i++) {
+	for (int i = 0; i < k->top; i++) {
 		struct box *b = &k->boxes[i];
 
 		if (b->state == BOX_READY && is_same(b->spec, spec))
@@ -151,7 +151,7 @@ static void make_next(struct keeper *k, int fd)
 
 	for (uint32_t i = 0; ahead && i < spec->n_mounts; i++)
 		ahead = !(spec->mounts[i].flags & WIRE_MNT_IDMAP);
-	for (int i = 0; i < KEEPER_BOXES; i++) {
+	for (int i = 0; i < k->top; i++) {
 		b = &k->boxes[i];
 		if (b->state == BOX_READY && (!ahead || !is_same(b->spec, spec)))
 			box_release(k, b);
@@ -190,7 +190,9 @@ void run_request(struct keeper *k, const struct wire_head *head, int *fds,
 {
 	struct err err = { 0 };
 
-	if (n_fds != 5)
+	if (k->refusal.code)
+		err = k->refusal;
+	else if (n_fds != 5)
 		(void)err_set(&err, EPROTO, "a run needs five descriptors");
 	else
 		take_run(k, head->job, fds, &err);
@@ -373,7 +375,7 @@ void run_init_died(struct keeper *k, struct box *b)
 	box_release(k, b);
 	/* The one run there was: go, while the client looks at its result. */
 	if (!k->is_reused)
-		keeper_leave(k);
+		k->is_over = true;
 }
 
 static void check_cpu(struct keeper *k, struct box *b)
@@ -405,7 +407,7 @@ void run_timers(struct keeper *k)
 {
 	int64_t now = clock_us();
 
-	for (int i = 0; i < KEEPER_BOXES; i++) {
+	for (int i = 0; i < k->top; i++) {
 		struct box *b = &k->boxes[i];
 
 		if (b->state != BOX_RUNNING)
@@ -446,17 +448,11 @@ static int64_t next_look(const struct box *b)
 	return next;
 }
 
-int run_timeout_ms(const struct keeper *k)
+int64_t run_next_look(const struct keeper *k)
 {
 	int64_t next = INT64_MAX;
-	int64_t now;
 
-	for (int i = 0; i < KEEPER_BOXES; i++)
+	for (int i = 0; i < k->top; i++)
 		next = MIN(next, next_look(&k->boxes[i]));
-	if (next == INT64_MAX)
-		return -1;
-	now = clock_us();
-	if (next <= now)
-		return 0;
-	return (int)MIN((next - now + 999) / 1000, 3600000);
+	return next;
 }

@@ -51,6 +51,20 @@ extern char **environ;
 static const char *const init_env[] = { NULL };
 #endif
 
+/*
+ * What was ignored in the client would be ignored in every box. By system
+ * call: libraries keep their own numbers 32 to 34 from us.
+ */
+static void reset_signals(void)
+{
+	const struct {
+		uint64_t handler, flags, restorer, mask;
+	} standard = { 0 };
+
+	for (int sig = 1; sig <= 64; sig++)
+		(void)syscall(SYS_rt_sigaction, sig, &standard, NULL, 8);
+}
+
 static int child_steps(struct birth *b)
 {
 	for (int i = 0; i < b->n_tasks; i++)
@@ -58,13 +72,14 @@ static int child_steps(struct birth *b)
 			b->what = "join a cgroup";
 			return errno;
 		}
+	reset_signals();
 	b->what = "keep capabilities";
 	if (caps_keep_over_exec() < 0)
 		return EPERM;
 	b->what = "hand descriptors to init";
-	if (dup2(b->sock, KEEPER_SOCK) < 0)
+	if (dup2(b->sock, KEEPER_INIT_SOCK) < 0)
 		return errno;
-	if (b->lock >= 0 && dup2(b->lock, KEEPER_RESERVED) < 0)
+	if (b->lock >= 0 && dup2(b->lock, KEEPER_INIT_LOCK) < 0)
 		return errno;
 	b->what = "start init";
 	(void)syscall(SYS_execveat, b->init, "", init_argv, init_env,
@@ -123,6 +138,8 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 		return err_errno(err, -r, "take the box's uid");
 	b->pid = clone_vfork(&args, child_main, birth);
 	r = b->lock < 0 ? 0 : wear(w, w->caller, w->caller_gid, w->caller);
+	if (r < 0)
+		k->is_over = true; /* with a box's uid no other can be made */
 	if (b->pid < 0) {
 		r = -b->pid;
 		b->pid = 0;
@@ -259,6 +276,8 @@ struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err)
 	for (int i = 0; i < KEEPER_BOXES && !b; i++)
 		if (k->boxes[i].state == BOX_FREE)
 			b = &k->boxes[i];
+	if (b && b - k->boxes >= k->top)
+		k->top = (int)(b - k->boxes) + 1;
 	if (!b) {
 		(void)err_set(err, EBUSY,
 			      "busy: %d boxes are running already; wait for "

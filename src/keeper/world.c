@@ -31,6 +31,7 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "keeper/keeper.h"
+#include "os/caps.h"
 #include "os/landlock.h"
 #include "os/mnt.h"
 #include "os/uapi.h"
@@ -262,17 +263,15 @@ static int enter_as_user(struct world *w, struct err *err)
 
 static int enter_as_root(struct world *w, struct err *err)
 {
-	_cleanup_fd_ int probe = mnt_clone(AT_FDCWD, "/usr", NULL);
-
 	w->uid_base = ROOT_UID_BASE;
 	w->uid_count = ROOT_UID_COUNT;
-	if (probe == -EPERM || (probe < 0 && errno == EPERM))
-		/* With a user namespace a box would be the host's root. */
+	/* With a user namespace instead, a box would be the host's root. */
+	if (!caps_has_sys_admin())
 		return err_set(err, EPERM,
-			       "copy a mount: root has no CAP_SYS_ADMIN here, "
-			       "as in an ordinary container; run Cordon there "
-			       "as an ordinary user, or give the container "
-			       "SYS_ADMIN (docker: --cap-add SYS_ADMIN)");
+			       "root has no CAP_SYS_ADMIN here, as in an "
+			       "ordinary container; run Cordon there as an "
+			       "ordinary user, or give the container SYS_ADMIN "
+			       "(docker: --cap-add SYS_ADMIN)");
 	if (setgroups(0, NULL) < 0)
 		return err_errno(err, errno, "drop supplementary groups");
 	return 0;

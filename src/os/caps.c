@@ -38,6 +38,15 @@ struct cap_data {
 	uint32_t inheritable;
 };
 
+bool caps_has_sys_admin(void)
+{
+	struct cap_header head = { CAP_VERSION_3, 0 };
+	struct cap_data data[2];
+
+	return syscall(SYS_capget, &head, data) == 0 &&
+	       (data[0].effective & 1U << CAP_SYS_ADMIN);
+}
+
 int caps_keep_over_exec(void)
 {
 	static const uint8_t keep[] = { CAP_CHOWN,    CAP_DAC_OVERRIDE,

@@ -6,7 +6,12 @@
  * be linked into two static programs for them.
  */
 
+#include <stdbool.h>
+
 #include "base/err.h"
+
+/* Whether CAP_SYS_ADMIN is in force. */
+bool caps_has_sys_admin(void);
 
 /* Keeps the capabilities that set-up needs across one exec (ambient). */
 int caps_keep_over_exec(void);

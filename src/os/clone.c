@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/clone.h"
 
-static char stack[32768] __attribute__((aligned(64)));
-
 #if defined(__x86_64__)
 static long call(struct uapi_clone_args *args, void (*fn)(void *), void *arg)
 {
@@ -52,6 +50,8 @@ static long call(struct uapi_clone_args *args, void (*fn)(void *), void *arg)
 pid_t clone_vfork(struct uapi_clone_args *args, void (*fn)(void *arg),
 		  void *arg)
 {
+	char stack[32768] __attribute__((aligned(64)));
+
 	args->flags |= UAPI_CLONE_VM | UAPI_CLONE_VFORK;
 	args->stack = (uint64_t)(uintptr_t)stack;
 	args->stack_size = sizeof(stack);

@@ -15,8 +15,9 @@
 
 /*
  * Runs fn(arg) in a child made by `args`, to which CLONE_VM, CLONE_VFORK and
- * a stack are added. fn must end in exec or _exit, and may change memory: the
- * caller sleeps until then and sees it. Returns the pid, or -errno.
+ * a stack (a part of the caller's) are added. fn must end in exec or _exit,
+ * and may change memory: the caller sleeps until then and sees it. Returns
+ * the pid, or -errno.
  */
 pid_t clone_vfork(struct uapi_clone_args *args, void (*fn)(void *arg),
 		  void *arg);

@@ -44,7 +44,7 @@ TEST(io_message_arrives_whole_with_its_descriptors)
 
 	pair(socks);
 	for (int i = 0; i < IO_MAX_FDS; i++) {
-		char byte = (char)i;
+		unsigned char byte = (unsigned char)i;
 
 		sent[i] = memfd_create("x", MFD_CLOEXEC);
 		CHECK_INT(io_write_all(sent[i], &byte, 1), 0);
@@ -55,7 +55,7 @@ TEST(io_message_arrives_whole_with_its_descriptors)
 	CHECK_INT(n, IO_MAX_FDS);
 	CHECK_STR(text, "hello");
 	for (int i = 0; i < n; i++) {
-		char byte = -1;
+		unsigned char byte = 255;
 
 		/* The right one, and it does not outlive an exec. */
 		CHECK_INT(pread(got[i], &byte, 1, 0), 1);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * SHA-256 (FIPS 180-4), for names of files made from their content. Here and
+ * not from a library, because the command is static and made with musl, for
+ * which the distribution has none.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA256_SIZE 32
+
+struct sha256 {
+	uint32_t state[8];
+	uint64_t len;
+	unsigned char block[64];
+};
+
+void sha256_init(struct sha256 *s);
+void sha256_add(struct sha256 *s, const void *data, size_t len);
+void sha256_end(struct sha256 *s, unsigned char ret[SHA256_SIZE]);
