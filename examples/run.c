@@ -17,7 +17,8 @@ int main(void)
 
 	if (c && s && cordon_spec_set(s, "timeout", "10s", &err) == 0 &&
 	    cordon_spec_set(s, "memory", "128m", &err) == 0 &&
-	    cordon_spec_code(s, "python", code, strlen(code), NULL, &err) == 0 &&
+	    cordon_spec_code(s, "python", code, strlen(code), NULL, &err) ==
+		    0 &&
 	    cordon_run(c, s, &r, &err) == 0) {
 		printf("%s", cordon_result_stdout(r, NULL));
 		printf("status %s, cause %s, exit code %d\n",

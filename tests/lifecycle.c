@@ -202,10 +202,16 @@ static pid_t spawn(const char *const *argv)
 static pid_t start_box(const char *word)
 {
 	const char *const argv[] = {
-		build_file("cordon"), "run", "--timeout", "60s", "--", "sh",
+		build_file("cordon"),
+		"run",
+		"--timeout",
+		"60s",
+		"--",
+		"sh",
 		"-c",
 		"trap '' TERM INT HUP; (sleep 50; :) & (sleep 50; :) & wait",
-		*word ? word : "box", NULL
+		*word ? word : "box",
+		NULL
 	};
 
 	return spawn(argv);
@@ -280,15 +286,10 @@ static void kill_anywhere(const char *word)
 
 		/* All of a run's life, and mostly its beginning. */
 		sleep_us(random_below(i % 4 ? 12000 : 60000));
+		/* The command, with the keeper in it; or pid 1 of the box. */
 		if (i % 3 == 1)
-			victim = find_child(pid, "cordon-keeper");
-		if (victim > 0)
-			(void)kill(victim, SIGKILL);
-		if (i % 3 == 2)
-			(void)kill(find_child(pid, "cordon-keeper") ?: pid,
-				   SIGKILL);
-		if (i % 3 == 1 && victim == 0)
-			(void)kill(pid, SIGKILL);
+			victim = find_child(pid, "cordon-init");
+		(void)kill(victim > 0 ? victim : pid, SIGKILL);
 		(void)waitpid(pid, NULL, 0);
 	}
 	check_nothing_left(word, mounts);
@@ -319,19 +320,55 @@ static void kill_many(const char *word)
 	forget_runtime();
 }
 
+static void kill_keepers(const char *word)
+{
+	const int rounds = getenv("CORDON_IN_VM") ? 10 : 60;
+	const int mounts = count_lines("/proc/self/mountinfo");
+
+	srandom(20261116);
+	own_runtime();
+	for (int i = 0; i < rounds; i++) {
+		pid_t client = fork();
+		pid_t keeper;
+
+		if (client == 0) {
+			(void)box_run("timeout=60s", BOX_CMD, "sh", "-c",
+				      "sleep 50 & wait", *word ? word : "box",
+				      NULL);
+			_exit(0);
+		}
+		sleep_us(random_below(15000));
+		keeper = find_child(client, "cordon-keeper");
+		if (keeper > 0)
+			(void)kill(keeper, SIGKILL);
+		else
+			(void)kill(client, SIGKILL);
+		/* A client that lost its keeper ends by itself. */
+		(void)waitpid(client, NULL, 0);
+	}
+	check_nothing_left(word, mounts);
+	forget_runtime();
+}
+
+TEST(l01_kill_keepers_of_a_library)
+{
+	alone(kill_keepers);
+}
+
 TEST(l01_kill_100_living_boxes)
 {
 	alone(kill_many);
 }
 
 static const char *const moments[] = {
-	"proc",	      "user",	      "identity",      "enter",
-	"name",	      "root",	      "mounts",	       "freeze",
-	"tty",	      "limits",	      "landlock",      "caps",
-	"seccomp",    "files",	      "workdir",       "keeper-world",
-	"keeper-record", "keeper-cgroup", "keeper-join", "keeper-ids",
-	"keeper-configure", "keeper-started", "keeper-ended",
-	"keeper-removed",
+	"proc",           "user",          "identity",
+	"enter",          "name",          "root",
+	"mounts",         "freeze",        "tty",
+	"limits",         "landlock",      "caps",
+	"seccomp",        "files",         "workdir",
+	"keeper-world",   "keeper-record", "keeper-cgroup",
+	"keeper-join",    "keeper-ids",    "keeper-configure",
+	"keeper-started", "keeper-ended",  "keeper-removed",
 };
 
 static void die_at_each(const char *word)
@@ -340,20 +377,26 @@ static void die_at_each(const char *word)
 
 	own_runtime();
 	for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
-		const char *const argv[] = { build_file("cordon"), "run",
-					     "--timeout", "5s", "--", "true",
-					     *word ? word : "box", NULL };
+		const char *const argv[] = { build_file("tests/cordon"),
+					     "run",
+					     "--timeout",
+					     "5s",
+					     "--",
+					     "true",
+					     *word ? word : "box",
+					     NULL };
 		int status = 0;
 		pid_t pid;
 
-		(void)setenv("CORDON_LIBEXEC", build_file("tests"), 1);
 		(void)setenv("CORDON_TEST_DIE", moments[i], 1);
 		pid = spawn(argv);
 		(void)unsetenv("CORDON_TEST_DIE");
-		(void)setenv("CORDON_LIBEXEC", build_file("."), 1);
 		(void)waitpid(pid, &status, 0);
-		/* 125: setup or lost; a stage not reached is not a death */
-		if (!WIFEXITED(status) || WEXITSTATUS(status) != 125) {
+		/* 125: setup or lost; or killed with the keeper in it */
+		if (strncmp(moments[i], "keeper-", 7) == 0
+			    ? !WIFSIGNALED(status)
+			    : !WIFEXITED(status) ||
+				      WEXITSTATUS(status) != 125) {
 			printf("# died at %s: status %x\n", moments[i],
 			       (unsigned int)status);
 			tap_bad++;
@@ -365,8 +408,8 @@ static void die_at_each(const char *word)
 
 TEST(l02_die_at_every_named_step)
 {
-	if (access(build_file("tests/cordon-keeper"), X_OK) < 0)
-		SKIP("the test build of the keeper is not there");
+	if (access(build_file("tests/cordon"), X_OK) < 0)
+		SKIP("the test build of the command is not there");
 	alone(die_at_each);
 }
 
@@ -429,9 +472,9 @@ static void mixed_run(int i)
 
 TEST(l08_short_soak_stays_flat)
 {
-	const int n = getenv("CORDON_LONG")  ? 100000 :
-		      getenv("CORDON_IN_VM") ? 100 :
-					       1500;
+	const int n = getenv("CORDON_LONG")    ? 100000
+		      : getenv("CORDON_IN_VM") ? 100
+					       : 1500;
 	long rss[2], keeper_rss[2];
 	int fds[2], keeper_fds[2];
 	pid_t keeper;
@@ -496,7 +539,8 @@ TEST(l13_stale_records_touch_nothing_foreign)
 	(void)mkdir(path, 0755);
 	(void)snprintf(path, sizeof(path), "%s/elsewhere", dir);
 	(void)mkdir(path, 0755);
-	(void)snprintf(text, sizeof(text), "%s\nrelative/path\n/no/such\n", dir);
+	(void)snprintf(text, sizeof(text), "%s\nrelative/path\n/no/such\n",
+		       dir);
 	write_record("dead", text);
 	write_record("garbage", "\001\002\377 no path at all");
 	write_record("empty", "");

@@ -697,7 +697,7 @@ static void move_clock(long seconds)
 	CHECK(clock_settime(CLOCK_REALTIME, &t) == 0);
 }
 
-TEST(R23_clock_change)
+TEST_IN_VM(R23_clock_change)
 {
 	struct cordon_spec *s;
 	struct cordon_result *r;

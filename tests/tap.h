@@ -51,6 +51,19 @@ enum { TAP_SKIPPED = 77 };
 	}                                                                      \
 	static void name_(void)
 
+/* A test that changes the machine: there only in the virtual machine. */
+#define TEST_IN_VM(name_)                                                      \
+	static void name_(void);                                               \
+	static struct tap_test tap_##name_ = { #name_, name_, NULL };          \
+	__attribute__((constructor)) static void tap_add_##name_(void)         \
+	{                                                                      \
+		if (!getenv("CORDON_IN_VM"))                                   \
+			return;                                                \
+		*tap_last = &tap_##name_;                                      \
+		tap_last = &tap_##name_.next;                                  \
+	}                                                                      \
+	static void name_(void)
+
 #define CHECK(cond)                                                            \
 	do {                                                                   \
 		if (!(cond)) {                                                 \

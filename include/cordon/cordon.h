@@ -51,7 +51,7 @@ struct cordon_job;
 struct cordon_result;
 
 struct cordon_error {
-	int code;	/* errno value */
+	int code;       /* errno value */
 	char text[512]; /* what failed and what to do about it */
 };
 
@@ -91,8 +91,7 @@ CORDON_API int cordon_spec_command(struct cordon_spec *s,
  */
 CORDON_API int cordon_spec_code(struct cordon_spec *s, const char *language,
 				const void *code, size_t len,
-				const char *filename,
-				struct cordon_error *err);
+				const char *filename, struct cordon_error *err);
 
 /* All of standard input. Without it there is none. */
 CORDON_API int cordon_spec_stdin(struct cordon_spec *s, const void *data,

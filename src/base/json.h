@@ -39,8 +39,7 @@ void json_real(struct json *j, const char *name, double value);
 void json_bool(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
 void json_str(struct json *j, const char *name, const char *text);
-void json_bytes(struct json *j, const char *name, const void *data,
-		size_t len);
+void json_bytes(struct json *j, const char *name, const void *data, size_t len);
 void json_base64(struct json *j, const char *name, const void *data,
 		 size_t len);
 

@@ -117,8 +117,8 @@ int num_parse_duration(const char *text, uint64_t *ret)
 		const char *name;
 		uint64_t us;
 	} units[] = {
-		{ "", 1000000 },   { "us", 1 },	      { "ms", 1000 },
-		{ "s", 1000000 },  { "m", 60000000 }, { "min", 60000000 },
+		{ "", 1000000 },     { "us", 1 },       { "ms", 1000 },
+		{ "s", 1000000 },    { "m", 60000000 }, { "min", 60000000 },
 		{ "h", 3600000000 },
 	};
 	uint64_t v = 0;

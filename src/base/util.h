@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define NO_FD (-EBADF)
+#define NO_FD         (-EBADF)
 
 /* Closes *fd if it is one, and leaves NO_FD there; errno is kept. */
 static inline void fd_close(int *fd)
@@ -38,7 +38,7 @@ static inline void free_ptr(void *p)
 	free(*(void **)p);
 }
 
-#define _cleanup_fd_ __attribute__((cleanup(fd_close)))
+#define _cleanup_fd_   __attribute__((cleanup(fd_close)))
 #define _cleanup_free_ __attribute__((cleanup(free_ptr)))
 
 #define take_ptr(p)                                                            \

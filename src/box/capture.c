@@ -105,9 +105,9 @@ uint64_t capture_missing(const struct capture *c)
 char *capture_take(struct capture *c, size_t *ret_len, size_t *ret_cut)
 {
 	size_t tail = (size_t)MIN(c->tail_total, c->tail_cap);
-	size_t start = c->tail_total > c->tail_cap ?
-			       (size_t)(c->tail_total % c->tail_cap) :
-			       0;
+	size_t start = c->tail_total > c->tail_cap
+			       ? (size_t)(c->tail_total % c->tail_cap)
+			       : 0;
 	char *all = malloc(c->head_len + tail + 1);
 
 	if (!all) {

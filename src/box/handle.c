@@ -58,9 +58,9 @@ static int find_keeper(char *ret, size_t size, struct err *err)
 /* Only what the keeper reads; nothing of the caller's reaches a box. */
 static int keeper_env(char **ret, size_t max)
 {
-	static const char *const names[] = { "CORDON_RUNTIME_DIR=",
-					     "XDG_RUNTIME_DIR=",
-					     "CORDON_TEST_" };
+	static const char *const names[] = {
+		"CORDON_RUNTIME_DIR=", "XDG_RUNTIME_DIR=", "CORDON_TEST_"
+	};
 	extern char **environ;
 	size_t n = 0;
 

@@ -51,7 +51,7 @@ struct cordon_job {
 	int event; /* woken for what another job read */
 	int out;
 	int err;
-	int in;	      /* write end of standard input */
+	int in;       /* write end of standard input */
 	size_t in_at; /* how much of the given input is written */
 	struct capture out_cap;
 	struct capture err_cap;

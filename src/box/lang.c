@@ -10,7 +10,10 @@
 #define MADE "/tmp/a.out"
 
 static const struct lang table[] = {
-	{ { "python", "py", "python3" }, ".py", { "python3", "python" }, { 0 },
+	{ { "python", "py", "python3" },
+	  ".py",
+	  { "python3", "python" },
+	  { 0 },
 	  { 0 } },
 	{ { "bash" }, ".sh", { "bash" }, { 0 }, { 0 } },
 	{ { "sh", "shell" }, ".sh", { "sh" }, { 0 }, { 0 } },
@@ -20,15 +23,26 @@ static const struct lang table[] = {
 	{ { "r" }, ".R", { "Rscript" }, { 0 }, { 0 } },
 	{ { "lua" }, ".lua", { "lua" }, { 0 }, { 0 } },
 	{ { "php" }, ".php", { "php" }, { 0 }, { 0 } },
-	{ { "powershell", "pwsh", "ps1" }, ".ps1", { "pwsh" },
-	  { "-NoProfile", "-NonInteractive", "-File" }, { 0 } },
-	{ { "c" }, ".c", { MADE }, { 0 },
-	  { "cc", "-o", MADE, "@", "-lm" } },
-	{ { "c++", "cpp", "cxx" }, ".cc", { MADE }, { 0 },
+	{ { "powershell", "pwsh", "ps1" },
+	  ".ps1",
+	  { "pwsh" },
+	  { "-NoProfile", "-NonInteractive", "-File" },
+	  { 0 } },
+	{ { "c" }, ".c", { MADE }, { 0 }, { "cc", "-o", MADE, "@", "-lm" } },
+	{ { "c++", "cpp", "cxx" },
+	  ".cc",
+	  { MADE },
+	  { 0 },
 	  { "c++", "-o", MADE, "@" } },
-	{ { "go" }, ".go", { MADE }, { 0 },
+	{ { "go" },
+	  ".go",
+	  { MADE },
+	  { 0 },
 	  { "env", "GOCACHE=/tmp/go-build", "go", "build", "-o", MADE, "@" } },
-	{ { "rust", "rs" }, ".rs", { MADE }, { 0 },
+	{ { "rust", "rs" },
+	  ".rs",
+	  { MADE },
+	  { 0 },
 	  { "rustc", "-o", MADE, "@" } },
 };
 
@@ -37,7 +51,7 @@ static const struct {
 	const char *suffix;
 	const char *name;
 } endings[] = {
-	{ ".bash", "bash" }, { ".cpp", "c++" }, { ".cxx", "c++" },
+	{ ".bash", "bash" },      { ".cpp", "c++" },        { ".cxx", "c++" },
 	{ ".mjs", "javascript" }, { ".cjs", "javascript" }, { ".r", "r" },
 };
 

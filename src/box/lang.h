@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 struct lang {
-	const char *names[4];	 /* the first is the usual one */
+	const char *names[4]; /* the first is the usual one */
 	const char *suffix;
 	const char *programs[2]; /* the first that exists in the box's root */
-	const char *args[4];	 /* before the file */
-	const char *compile[8];	 /* program and arguments, "@" is the file,
+	const char *args[4];     /* before the file */
+	const char *compile[8];  /* program and arguments, "@" is the file,
 				    "%" what it makes; empty: interpreted */
 };
 

@@ -103,8 +103,7 @@ static void look_seccomp(struct machine *m)
 	char text[256];
 
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
-		remedy(add(m, "seccomp", MACHINE_ABSENT,
-			   "not in this kernel"),
+		remedy(add(m, "seccomp", MACHINE_ABSENT, "not in this kernel"),
 		       "use a kernel with CONFIG_SECCOMP_FILTER");
 	else if (io_read_file(AT_FDCWD,
 			      "/proc/sys/kernel/seccomp/actions_avail", text,
@@ -201,9 +200,9 @@ static void look_box(struct machine *m)
 
 	if (!is_success(any))
 		add(m, "a box", MACHINE_ABSENT, "%.190s",
-		    any && cordon_result_message(any) ?
-			    cordon_result_message(any) :
-			    err.text);
+		    any && cordon_result_message(any)
+			    ? cordon_result_message(any)
+			    : err.text);
 	else if (any->not_enforced & 1U << WIRE_L_OWN_UID)
 		remedy(add(m, "own uid", MACHINE_WEAKER,
 			   "boxes have your own uid"),
@@ -216,9 +215,9 @@ static void look_box(struct machine *m)
 	m->can_enforce = is_success(full);
 	if (!m->can_enforce)
 		(void)snprintf(m->why_not, sizeof(m->why_not), "%s",
-			       full && cordon_result_message(full) ?
-				       cordon_result_message(full) :
-				       err.text);
+			       full && cordon_result_message(full)
+				       ? cordon_result_message(full)
+				       : err.text);
 	cordon_result_free(any);
 	cordon_result_free(full);
 	cordon_close(c);

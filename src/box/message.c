@@ -37,8 +37,7 @@ static void not_found(struct buf *b, const struct run *run,
 {
 	if (run->verdict.exit_code == 126)
 		buf_printf(b, "'%.400s' was found and cannot be executed: %s",
-			   program(run, s),
-			   strerror(run->outcome.exec_errno));
+			   program(run, s), strerror(run->outcome.exec_errno));
 	else
 		buf_printf(b,
 			   "'%.300s' was not found in the box; its root is "

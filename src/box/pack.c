@@ -91,8 +91,7 @@ struct wire_mount *pack_mount(struct pack *p, struct wire_box *box,
 	struct wire_mount *m = &box->mounts[box->n_mounts];
 
 	if (box->n_mounts == WIRE_MAX_MOUNTS) {
-		err_set(&p->err, E2BIG, "more than %d mounts",
-			WIRE_MAX_MOUNTS);
+		err_set(&p->err, E2BIG, "more than %d mounts", WIRE_MAX_MOUNTS);
 		return &nowhere;
 	}
 	box->n_mounts++;

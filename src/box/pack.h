@@ -21,9 +21,9 @@
 
 struct pack {
 	int fd;
-	size_t head; /* size of the structure at the front */
-	uint64_t end;  /* of what was written or buffered */
-	size_t used;   /* of the buffer */
+	size_t head;  /* size of the structure at the front */
+	uint64_t end; /* of what was written or buffered */
+	size_t used;  /* of the buffer */
 	char buffer[32768];
 	struct err err;
 	struct wire_records records; /* after all strings */
@@ -42,8 +42,8 @@ struct wire_mount *pack_mount(struct pack *p, struct wire_box *box,
 			      const char *source, const char *target);
 
 /* Adds a step. */
-void pack_step(struct pack *p, struct wire_work *work,
-	       const char *const *argv, int flags);
+void pack_step(struct pack *p, struct wire_work *work, const char *const *argv,
+	       int flags);
 
 /* From here on only records. */
 void pack_records_begin(struct pack *p);

@@ -20,7 +20,7 @@
 #include "box/root-host.h"
 #include "box/workspace.h"
 
-#define WORKSPACE "/workspace"
+#define WORKSPACE      "/workspace"
 #define INODES_PER_MIB 512
 
 static int refuse(struct prepared *ret, enum refusal why, struct err *err)
@@ -97,8 +97,8 @@ static const char *needed(const struct spec_block *b)
 	const struct lang *l = b->lang;
 
 	if (l->compile[0])
-		return strcmp(l->compile[0], "env") == 0 ? l->compile[2] :
-							   l->compile[0];
+		return strcmp(l->compile[0], "env") == 0 ? l->compile[2]
+							 : l->compile[0];
 	if (lang_exact_program(b->lang_name))
 		return b->lang_name;
 	for (size_t i = 1; i < ARRAY_SIZE(l->programs); i++)
@@ -165,8 +165,8 @@ static int name_blocks(const struct cordon_spec *s, struct prepared *ret,
 
 /* Interpreter, fixed options, the file, further arguments. */
 static void block_steps(struct pack *p, struct wire_work *work,
-			const struct cordon_spec *s,
-			const struct spec_block *b, const char *path)
+			const struct cordon_spec *s, const struct spec_block *b,
+			const char *path)
 {
 	const struct lang *l = b->lang;
 	const char *argv[MAX_ARGS];
@@ -174,9 +174,9 @@ static void block_steps(struct pack *p, struct wire_work *work,
 
 	if (l->compile[0]) {
 		for (; n < ARRAY_SIZE(l->compile) && l->compile[n]; n++)
-			argv[n] = strcmp(l->compile[n], "@") == 0 ?
-					  path :
-					  l->compile[n];
+			argv[n] = strcmp(l->compile[n], "@") == 0
+					  ? path
+					  : l->compile[n];
 		argv[n] = NULL;
 		pack_step(p, work, argv, 0);
 		n = 0;
@@ -225,8 +225,8 @@ int prepare_env(const struct cordon_spec *s, struct strv *ret)
 	return r;
 }
 
-static void pack_disk(struct pack *p, struct wire_box *box,
-		      const char *target, uint64_t size, int flags)
+static void pack_disk(struct pack *p, struct wire_box *box, const char *target,
+		      uint64_t size, int flags)
 {
 	struct wire_mount *m = pack_mount(p, box, WIRE_TMPFS, flags, NULL,
 					  target);
@@ -328,13 +328,13 @@ static void pack_code(struct pack *p, const struct cordon_spec *s,
 		const char *path = ret->code_files[i];
 
 		/* Missing directories above it. */
-		for (const char *q = strchr(path + strlen(code_dir(s)) + 1,
-					    '/');
+		for (const char *q =
+			     strchr(path + strlen(code_dir(s)) + 1, '/');
 		     q; q = strchr(q + 1, '/')) {
 			const struct wire_record d = { .kind = WIRE_DIR,
 						       .mode = 0755 };
-			_cleanup_free_ char *dir =
-				strndup(path, (size_t)(q - path));
+			_cleanup_free_ char *dir = strndup(path,
+							   (size_t)(q - path));
 
 			if (dir)
 				pack_record(p, &d, dir, NULL);
@@ -356,8 +356,9 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 	root_host_mounts(p, &box, s);
 	pack_disks(p, &box, s);
 	if (binds_pack(p, &box, s, err) < 0)
-		return refuse(ret, err->code == EPERM ? REFUSED_DENIED :
-							REFUSED_INVALID,
+		return refuse(ret,
+			      err->code == EPERM ? REFUSED_DENIED
+						 : REFUSED_INVALID,
 			      err);
 	pack_records_begin(p);
 	root_host_files(p, s);

@@ -19,7 +19,7 @@
 
 enum refusal {
 	REFUSED_NOT,
-	REFUSED_DENIED,	   /* cause denied */
+	REFUSED_DENIED,    /* cause denied */
 	REFUSED_NOT_FOUND, /* cause not_found */
 	REFUSED_INVALID,   /* cause invalid */
 };
@@ -35,7 +35,7 @@ struct prepared {
 	int box; /* the two blobs, sealed */
 	int work;
 	enum refusal refused;
-	int exit_code; /* of a refusal, 0: the usual one */
+	int exit_code;                     /* of a refusal, 0: the usual one */
 	char *code_files[SPEC_MAX_BLOCKS]; /* in the box */
 	struct placed *placed;
 	size_t n_placed;

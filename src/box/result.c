@@ -11,8 +11,8 @@
 #define MAX_DOCUMENT (2ULL << 30)
 
 static const char *const layers[] = {
-	[WIRE_L_MEMORY] = "memory",	[WIRE_L_CPU] = "cpu",
-	[WIRE_L_PIDS] = "pids",		[WIRE_L_CPUSET] = "cpuset",
+	[WIRE_L_MEMORY] = "memory",     [WIRE_L_CPU] = "cpu",
+	[WIRE_L_PIDS] = "pids",         [WIRE_L_CPUSET] = "cpuset",
 	[WIRE_L_LANDLOCK] = "landlock", [WIRE_L_OWN_UID] = "own-uid",
 };
 _Static_assert(ARRAY_SIZE(layers) == WIRE_LAYERS, "a name for each layer");

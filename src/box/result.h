@@ -53,7 +53,7 @@ const char *verdict_status(const struct verdict *v);
 struct stream {
 	char *data;
 	size_t len;
-	size_t cut;	  /* where bytes are missing */
+	size_t cut;       /* where bytes are missing */
 	uint64_t missing; /* how many */
 	uint64_t total;
 };

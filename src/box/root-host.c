@@ -31,13 +31,13 @@ static const struct {
 	const char *path;
 	uint16_t dev;
 } devices[] = {
-	{ "/dev/null", 1 << 8 | 3 },	{ "/dev/zero", 1 << 8 | 5 },
-	{ "/dev/full", 1 << 8 | 7 },	{ "/dev/random", 1 << 8 | 8 },
+	{ "/dev/null", 1 << 8 | 3 },    { "/dev/zero", 1 << 8 | 5 },
+	{ "/dev/full", 1 << 8 | 7 },    { "/dev/random", 1 << 8 | 8 },
 	{ "/dev/urandom", 1 << 8 | 9 }, { "/dev/tty", 5 << 8 | 0 },
 };
 
 /* Top directories that are links into /usr on a merged system. */
-static const char *const tops[] = { "/bin",   "/sbin",	"/lib",
+static const char *const tops[] = { "/bin",   "/sbin",  "/lib",
 				    "/lib32", "/lib64", "/libx32" };
 
 void root_host_mounts(struct pack *p, struct wire_box *box,
@@ -54,8 +54,8 @@ void root_host_mounts(struct pack *p, struct wire_box *box,
 	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
 		if (readlink(tops[i], link, sizeof(link)) < 0 &&
 		    access(tops[i], F_OK) == 0)
-			(void)pack_mount(p, box, WIRE_BIND, WIRE_MNT_RO, tops[i],
-					 tops[i]);
+			(void)pack_mount(p, box, WIRE_BIND, WIRE_MNT_RO,
+					 tops[i], tops[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
 		if (s->tty || i + 1 < ARRAY_SIZE(devices))
 			pack_mount(p, box, WIRE_DEV, 0, devices[i].path,
@@ -182,8 +182,8 @@ static void cpu_files(struct pack *p, unsigned int n)
 	(void)snprintf(range, sizeof(range), n > 1 ? "0-%u\n" : "0\n", n - 1);
 	dir(p, "/sys");
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		(void)snprintf(path, sizeof(path),
-			       "/sys/devices/system/cpu/%s", lists[i]);
+		(void)snprintf(path, sizeof(path), "/sys/devices/system/cpu/%s",
+			       lists[i]);
 		file(p, path, range);
 	}
 	for (unsigned int i = 0; i < n && i < 256; i++) {
@@ -198,10 +198,10 @@ static void accounts(struct pack *p, const struct cordon_spec *s)
 	char text[512];
 	size_t len;
 
-	len = (size_t)snprintf(
-		text, sizeof(text),
-		"root:x:0:0:root:/root:/bin/sh\n"
-		"nobody:x:65534:65534:nobody:/workspace:/bin/sh\n");
+	len = (size_t)
+		snprintf(text, sizeof(text),
+			 "root:x:0:0:root:/root:/bin/sh\n"
+			 "nobody:x:65534:65534:nobody:/workspace:/bin/sh\n");
 	if (s->uid != 0 && s->uid != 65534)
 		(void)snprintf(text + len, sizeof(text) - len,
 			       "user:x:%u:%u:user:/workspace:/bin/sh\n", s->uid,

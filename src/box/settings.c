@@ -438,7 +438,9 @@ SETTER(set_user)
 	static const struct {
 		const char *name;
 		uint32_t id;
-	} names[] = { { "root", 0 }, { "nobody", 65534 }, { "nogroup", 65534 } };
+	} names[] = { { "root", 0 },
+		      { "nobody", 65534 },
+		      { "nogroup", 65534 } };
 	char text[64];
 	const char *part[2] = { text, NULL };
 	uint32_t ids[2];
@@ -558,8 +560,8 @@ SETTER(set_best_effort)
 		const char *name;
 		uint32_t bits;
 	} layers[] = {
-		{ "cgroup", 1U << WIRE_L_MEMORY | 1U << WIRE_L_CPU |
-				    1U << WIRE_L_PIDS },
+		{ "cgroup",
+		  1U << WIRE_L_MEMORY | 1U << WIRE_L_CPU | 1U << WIRE_L_PIDS },
 		{ "memory", 1U << WIRE_L_MEMORY },
 		{ "cpu", 1U << WIRE_L_CPU },
 		{ "pids", 1U << WIRE_L_PIDS },
@@ -634,23 +636,24 @@ static const struct setting table[] = {
 	  set_hard_output },
 	{ "disk", 0, "SIZE", "size of the workspace (64m)", "disk-limit",
 	  set_disk },
-	{ "files", 0, "N", "open files of each process (1024)", "",
-	  set_files },
+	{ "files", 0, "N", "open files of each process (1024)", "", set_files },
 	{ "file-size", 0, "SIZE", "largest file (1g)", "", set_fsize },
 	{ "network", 0, "none", "no network; the only value", "net",
 	  set_network },
 	{ "allow-host", 0, "HOST[:PORT]", "not in this build", "",
 	  set_allow_host },
 	{ "secret", 0, "NAME@HOST", "not in this build", "", set_secret },
-	{ "read-only", 0, NULL, "root file system (true); =false gives a "
-				"throw-away one",
+	{ "read-only", 0, NULL,
+	  "root file system (true); =false gives a "
+	  "throw-away one",
 	  "read-only-root", set_read_only },
 	{ "volume", 'v', "SRC:DST[:ro|rw]", "bind mount; ro unless said",
 	  "extra-volume", set_volume },
 	{ "tmpfs", 0, "DST[:size=SIZE]", "a place in memory (/tmp 64m)", "",
 	  set_tmpfs },
-	{ "workspace", 0, "DIR", "copied to /workspace; nothing is written "
-				 "back",
+	{ "workspace", 0, "DIR",
+	  "copied to /workspace; nothing is written "
+	  "back",
 	  "", set_workspace },
 	{ "copy-out", 0, "GLOB=DIR", "files of /workspace to copy out", "",
 	  set_copy_out },
@@ -673,8 +676,9 @@ static const struct setting table[] = {
 	  set_isolation },
 	{ "policy", 0, "FILE", "not in this build", "", set_policy },
 	{ "command", 0, "STRING", "not in this build", "", set_command_line },
-	{ "best-effort", 0, "LAYER", "accept that cgroup, memory, cpu, pids or "
-				     "landlock is missing here",
+	{ "best-effort", 0, "LAYER",
+	  "accept that cgroup, memory, cpu, pids or "
+	  "landlock is missing here",
 	  "", set_best_effort },
 	{ "continue-on-error", 0, NULL, "run further blocks after a failure",
 	  "", set_continue },

@@ -16,10 +16,10 @@ struct cordon_spec;
 
 struct setting {
 	const char *name;
-	char letter;	      /* one-letter flag, 0: none */
-	const char *value;    /* what it takes, NULL: nothing (a switch) */
+	char letter;       /* one-letter flag, 0: none */
+	const char *value; /* what it takes, NULL: nothing (a switch) */
 	const char *help;
-	const char *aliases;  /* further names, separated by spaces */
+	const char *aliases; /* further names, separated by spaces */
 	int (*set)(struct cordon_spec *s, const char *value, struct err *err);
 };
 

@@ -41,7 +41,7 @@ struct spec_copy {
 
 struct spec_block {
 	const struct lang *lang; /* NULL: not one we know */
-	char *lang_name;	 /* as given */
+	char *lang_name;         /* as given */
 	char *code;
 	size_t len;
 	char *filename;

@@ -29,11 +29,11 @@
 
 #include "base/err.h"
 
-#define WIRE_BOX_MAGIC 0x43520102U
+#define WIRE_BOX_MAGIC  0x43520102U
 #define WIRE_WORK_MAGIC 0x43520202U
 #define WIRE_MAX_MOUNTS 64
-#define WIRE_MAX_STEPS 64
-#define WIRE_MAX_SIZE (512ULL << 20)
+#define WIRE_MAX_STEPS  64
+#define WIRE_MAX_SIZE   (512ULL << 20)
 
 struct wire_limits {
 	uint64_t memory;
@@ -66,23 +66,23 @@ enum wire_mount_kind {
 enum {
 	WIRE_MNT_RO = 1 << 0,
 	WIRE_MNT_NOEXEC = 1 << 1,
-	WIRE_MNT_IDMAP = 1 << 2,   /* owner on the host <-> user in the box */
-	WIRE_MNT_FILE = 1 << 3,	   /* the target is a file, not a directory */
-	WIRE_MNT_WORK = 1 << 4,	   /* the workspace: handed back at the end */
+	WIRE_MNT_IDMAP = 1 << 2,    /* owner on the host <-> user in the box */
+	WIRE_MNT_FILE = 1 << 3,     /* the target is a file, not a directory */
+	WIRE_MNT_WORK = 1 << 4,     /* the workspace: handed back at the end */
 	WIRE_MNT_OPTIONAL = 1 << 5, /* skipped where the source is missing */
-	WIRE_MNT_OVERLAY = 1 << 6, /* writable, in a throw-away layer */
+	WIRE_MNT_OVERLAY = 1 << 6,  /* writable, in a throw-away layer */
 };
 
 struct wire_mount {
 	uint8_t kind;
 	uint8_t flags;
-	uint16_t dev;	    /* WIRE_DEV: major * 256 + minor */
-	uint32_t source;    /* WIRE_BIND, WIRE_DEV: path on the host */
-	uint32_t target;    /* path in the box */
+	uint16_t dev;    /* WIRE_DEV: major * 256 + minor */
+	uint32_t source; /* WIRE_BIND, WIRE_DEV: path on the host */
+	uint32_t target; /* path in the box */
 	uint32_t reserved;
 	uint64_t source_dev; /* what the client saw at `source`; 0: anything */
 	uint64_t source_ino;
-	uint64_t size;	 /* WIRE_TMPFS */
+	uint64_t size;   /* WIRE_TMPFS */
 	uint64_t inodes; /* WIRE_TMPFS */
 };
 
@@ -123,8 +123,8 @@ struct wire_record {
 enum {
 	WIRE_TTY = 1 << 0,
 	WIRE_ROOT_RW = 1 << 1,
-	WIRE_CONTINUE = 1 << 2, /* further blocks also after a failure */
-	WIRE_CORE_PIPE = 1 << 3, /* core_pattern is a program */
+	WIRE_CONTINUE = 1 << 2,   /* further blocks also after a failure */
+	WIRE_CORE_PIPE = 1 << 3,  /* core_pattern is a program */
 	WIRE_CALLER_UID = 1 << 4, /* a writable bind needs the caller's uid */
 };
 
@@ -143,7 +143,7 @@ enum wire_layer {
 struct wire_blob {
 	uint32_t magic;
 	uint32_t flags; /* WIRE_TTY and so on */
-	uint64_t size;	/* of the whole memfd */
+	uint64_t size;  /* of the whole memfd */
 };
 
 struct wire_box {
@@ -200,14 +200,14 @@ enum wire_end {
 };
 
 struct wire_outcome {
-	struct err err;	     /* code != 0: the box could not be built */
+	struct err err;      /* code != 0: the box could not be built */
 	int32_t wait_status; /* of the last process, as from wait(2) */
 	int32_t exec_errno;  /* the program could not be started */
-	uint32_t step;	     /* the step that `wait_status` is of */
-	uint32_t end;	     /* enum wire_end */
+	uint32_t step;       /* the step that `wait_status` is of */
+	uint32_t end;        /* enum wire_end */
 	uint32_t not_enforced;
-	uint8_t pids_full;  /* no process was left when it was ended */
-	uint8_t disk_full;  /* a writable place has no free block or inode */
+	uint8_t pids_full; /* no process was left when it was ended */
+	uint8_t disk_full; /* a writable place has no free block or inode */
 	uint8_t pad[2];
 	uint64_t wall_us;
 	uint64_t cpu_us;
@@ -244,7 +244,7 @@ struct wire_conf {
 	uint32_t type;
 	uint32_t job;
 	uint64_t mount_mask; /* bit i: mounts[i] has a descriptor */
-	uint32_t skip;	     /* bits of enum wire_layer that are not there */
+	uint32_t skip;       /* bits of enum wire_layer that are not there */
 	uint32_t n_affinity; /* no cpuset: bind to these CPUs instead */
 	uint16_t affinity[256];
 };

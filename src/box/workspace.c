@@ -58,8 +58,8 @@ static int walk_push(struct walk *w, int fd)
 static int walk_open(struct walk *w, int dir)
 {
 	memset(w, 0, sizeof(*w));
-	return walk_push(w, openat(dir, ".", O_RDONLY | O_DIRECTORY |
-						     O_CLOEXEC));
+	return walk_push(w,
+			 openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 static void walk_close(struct walk *w)
@@ -117,8 +117,9 @@ static void walk_enter(struct walk *w, int dir, const char *name)
 		w->is_cut = true;
 		return;
 	}
-	(void)walk_push(w, openat(dir, name, O_RDONLY | O_DIRECTORY |
-						     O_NOFOLLOW | O_CLOEXEC));
+	(void)walk_push(w, openat(dir, name,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+					  O_CLOEXEC));
 }
 
 /* in */
@@ -145,8 +146,8 @@ static int remember(struct prepared *ret, const char *path,
 	return 0;
 }
 
-static int add_file(struct pack *p, int dir, const char *name,
-		    const char *path, struct wire_record *rec, struct err *err)
+static int add_file(struct pack *p, int dir, const char *name, const char *path,
+		    struct wire_record *rec, struct err *err)
 {
 	_cleanup_fd_ int fd = openat(dir, name,
 				     O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
@@ -169,8 +170,8 @@ static int add_file(struct pack *p, int dir, const char *name,
 	return p->err.code ? (*err = p->err, -err->code) : 0;
 }
 
-static int add_link(struct pack *p, int dir, const char *name,
-		    const char *path, struct wire_record *rec, struct err *err)
+static int add_link(struct pack *p, int dir, const char *name, const char *path,
+		    struct wire_record *rec, struct err *err)
 {
 	char target[4096];
 	ssize_t n = readlinkat(dir, name, target, sizeof(target));
@@ -326,8 +327,8 @@ static int open_out_dir(int top, const char *path, const char **ret_name)
 		memcpy(name, path, (size_t)(slash - path));
 		name[slash - path] = '\0';
 		(void)mkdirat(dir, name, 0777);
-		next = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-						 O_CLOEXEC);
+		next = openat(dir, name,
+			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		(void)close(dir);
 		dir = next;
 		path = slash + 1;

@@ -22,11 +22,11 @@
 #include "box/prepare.h"
 #include "box/spec.h"
 
-#define WORKSPACE_MAX_FILES 10000
-#define WORKSPACE_MAX_DEPTH 64
+#define WORKSPACE_MAX_FILES  10000
+#define WORKSPACE_MAX_DEPTH  64
 #define WORKSPACE_MAX_LISTED 1000
-#define COPY_OUT_MAX_FILE (256ULL << 20)
-#define COPY_OUT_MAX_TOTAL (1ULL << 30)
+#define COPY_OUT_MAX_FILE    (256ULL << 20)
+#define COPY_OUT_MAX_TOTAL   (1ULL << 30)
 
 int workspace_pack(struct pack *p, const struct cordon_spec *s,
 		   struct prepared *ret, struct err *err);

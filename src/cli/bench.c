@@ -52,13 +52,13 @@ static int plain_once(void *arg)
 
 static int bwrap_once(void *arg)
 {
-	const char *const argv[] = { "bwrap",     "--unshare-all", "--ro-bind",
-			 "/usr",      "/usr",	       "--symlink",
-			 "usr/lib",   "/lib",	       "--symlink",
-			 "usr/lib64", "/lib64",	       "--proc",
-			 "/proc",     "--dev",	       "/dev",
-			 "--tmpfs",   "/tmp",	       "/usr/bin/true",
-			 NULL };
+	const char *const argv[] = {
+		"bwrap",     "--unshare-all", "--ro-bind", "/usr",
+		"/usr",      "--symlink",     "usr/lib",   "/lib",
+		"--symlink", "usr/lib64",     "/lib64",    "--proc",
+		"/proc",     "--dev",         "/dev",      "--tmpfs",
+		"/tmp",      "/usr/bin/true", NULL
+	};
 
 	(void)arg;
 	return spawn(argv);
@@ -130,9 +130,9 @@ int cmd_bench(int argc, char **argv)
 	uint64_t rounds = 200;
 	int code = EXIT_OURS;
 
-	if (argc > 2 || (argc == 2 && (num_parse(argv[1], MAX_ROUNDS, &rounds) <
-					       0 ||
-				       rounds == 0))) {
+	if (argc > 2 ||
+	    (argc == 2 &&
+	     (num_parse(argv[1], MAX_ROUNDS, &rounds) < 0 || rounds == 0))) {
 		say("bench takes a number of rounds, at most %d", MAX_ROUNDS);
 		goto out;
 	}
@@ -146,8 +146,8 @@ int cmd_bench(int argc, char **argv)
 	if (measure(peers, ARRAY_SIZE(peers), (int)rounds) == 0) {
 		double plain;
 
-		printf("%-22s %8s %8s %8s\n", "/usr/bin/true", "median",
-		       "95 %", "ratio");
+		printf("%-22s %8s %8s %8s\n", "/usr/bin/true", "median", "95 %",
+		       "ratio");
 		qsort(peers[0].ms, rounds, sizeof(double), by_value);
 		plain = peers[0].ms[rounds / 2];
 		for (size_t i = 0; i < ARRAY_SIZE(peers); i++)

@@ -127,8 +127,8 @@ static int short_flags(struct reader *r, const char *word)
 				       "there is no flag '%s'; 'cordon run "
 				       "--help' lists them",
 				       flag);
-		n = f ? set_own(r, f, flag, value) :
-			set_setting(r, s, flag, value);
+		n = f ? set_own(r, f, flag, value)
+		      : set_setting(r, s, flag, value);
 		if (n < 0)
 			return n;
 		if (takes)
@@ -148,8 +148,9 @@ static int from_environment(struct cordon_spec *spec, struct err *err)
 		size_t at = strlen(name);
 
 		for (const char *p = s->name; *p; p++)
-			name[at++] = (char)(*p == '-' ? '_' :
-						toupper((unsigned char)*p));
+			name[at++] =
+				(char)(*p == '-' ? '_'
+						 : toupper((unsigned char)*p));
 		name[at] = '\0';
 		value = getenv(name);
 		if (value && *value && s->set(spec, value, err) < 0)
@@ -162,10 +163,9 @@ int flags_parse(int argc, char **argv, struct cordon_spec *s,
 		struct run_flags *ret, char ***ret_rest, bool *ret_dashes,
 		struct err *err)
 {
-	struct reader r = { .at = argv + 1,
-			    .spec = s,
-			    .flags = ret,
-			    .err = err };
+	struct reader r = {
+		.at = argv + 1, .spec = s, .flags = ret, .err = err
+	};
 
 	(void)argc;
 	*ret_dashes = false;
@@ -179,8 +179,8 @@ int flags_parse(int argc, char **argv, struct cordon_spec *s,
 			*ret_dashes = true;
 			break;
 		}
-		n = word[1] == '-' ? long_flag(&r, word + 2) :
-				     short_flags(&r, word + 1);
+		n = word[1] == '-' ? long_flag(&r, word + 2)
+				   : short_flags(&r, word + 1);
 		if (n < 0)
 			return n;
 	}

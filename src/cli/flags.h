@@ -31,8 +31,9 @@ struct run_flags {
 const struct own_flag *own_flag_at(size_t i);
 
 /*
- * Reads CORDON_* and then argv[1..]; settings go into `s`, the rest of the line is left at
- * *ret_rest; *ret_dashes says that "--" ended the flags. 0 or -errno.
+ * Reads CORDON_* and then argv[1..]; settings go into `s`, the rest of the line
+ * is left at *ret_rest; *ret_dashes says that "--" ended the flags. 0 or
+ * -errno.
  */
 int flags_parse(int argc, char **argv, struct cordon_spec *s,
 		struct run_flags *ret, char ***ret_rest, bool *ret_dashes,

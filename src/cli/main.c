@@ -28,9 +28,9 @@ static const struct command table[] = {
 
 /* Named in the documents, and still to come. */
 static const char *const later[] = {
-	"policy", "approvals", "audit", "serve", "ps",	   "exec",  "logs",
-	"cp",	  "stop",      "kill",	"rm",	 "inspect", "stats", "image",
-	"agent",  "worker",
+	"policy", "approvals", "audit", "serve",  "ps", "exec",
+	"logs",   "cp",        "stop",  "kill",   "rm", "inspect",
+	"stats",  "image",     "agent", "worker",
 };
 
 const struct command *command_at(int i)
@@ -40,13 +40,17 @@ const struct command *command_at(int i)
 
 void say(const char *fmt, ...)
 {
+	char line[4096];
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)fputs("cordon: ", stderr);
-	(void)vfprintf(stderr, fmt, ap);
-	(void)fputc('\n', stderr);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	/* A name in it may be the box's: nothing of it steers a terminal. */
+	for (char *p = line; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	(void)fprintf(stderr, "cordon: %s\n", line);
 }
 
 int use_colour(int fd)
@@ -79,8 +83,7 @@ static int usage(FILE *to)
 			  "host files, no privileges,\nbounded in "
 			  "everything.\n\ncommands:\n");
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		(void)fprintf(to, "  %-11s %s\n", table[i].name,
-			      table[i].help);
+		(void)fprintf(to, "  %-11s %s\n", table[i].name, table[i].help);
 	(void)fprintf(to, "\n'cordon run --help' lists the flags; cordon(1) "
 			  "says more.\n\ntry: cordon run --lang python -c "
 			  "'print(6 * 7)'\n");

@@ -34,7 +34,7 @@ struct session {
 	struct cordon_job *job;
 	struct keeper *keeper; /* in this very process */
 	int signals;
-	int tty;	       /* the box's terminal */
+	int tty; /* the box's terminal */
 	bool is_raw;
 	struct termios before; /* our own terminal's settings */
 	uint64_t passed[3];    /* bytes of each stream already shown */
@@ -188,8 +188,8 @@ static void show_rest(struct session *s, const struct cordon_result *r,
 		      int stream)
 {
 	size_t len;
-	const char *data = stream == 1 ? cordon_result_stdout(r, &len) :
-					 cordon_result_stderr(r, &len);
+	const char *data = stream == 1 ? cordon_result_stdout(r, &len)
+				       : cordon_result_stderr(r, &len);
 
 	if (s->passed[stream] < len)
 		(void)io_write_all(stream, data + s->passed[stream],
@@ -232,6 +232,10 @@ static struct cordon *open_handle(struct session *s, struct err *err)
 	}
 	s->keeper = &keeper;
 	keeper_open(&keeper, pair[1], 0, false);
+	if (keeper.is_over) {
+		*err = keeper.refusal;
+		return NULL;
+	}
 	return handle_on(pair[0], err);
 }
 

@@ -124,8 +124,7 @@ int main(void)
 	for (int i = 0; i < 3; i++)
 		init.stdio[i] = NO_FD;
 	if (receive_ids() < 0 || stages_run(&init, STAGES_OWN) < 0 ||
-	    receive_box() < 0 ||
-	    stages_run(&init, STAGES_BOX) < 0)
+	    receive_box() < 0 || stages_run(&init, STAGES_BOX) < 0)
 		fail();
 	/* From here on init holds no directory that a path could lead to. */
 	fd_close(&init.root);

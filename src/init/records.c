@@ -38,8 +38,8 @@ static int step_down(int dir, const char *name, size_t len)
 	if (len < sizeof(copy) && !(len == 2 && memcmp(name, "..", 2) == 0)) {
 		memcpy(copy, name, len);
 		copy[len] = '\0';
-		next = openat(dir, copy, O_PATH | O_DIRECTORY | O_NOFOLLOW |
-						 O_CLOEXEC);
+		next = openat(dir, copy,
+			      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0)
 			next = -errno;
 	}
@@ -92,10 +92,10 @@ static int set_times(int fd, const struct wire_record *rec)
 
 static int write_new(int dir, const char *name, const struct item *it)
 {
-	_cleanup_fd_ int fd =
-		openat(dir, name,
-		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		       it->rec.mode);
+	_cleanup_fd_ int fd = openat(dir, name,
+				     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+					     O_CLOEXEC,
+				     it->rec.mode);
 	int r;
 
 	if (fd < 0)

@@ -66,8 +66,8 @@ static int cover(struct init *in, const struct dirent64 *d)
 static int cover_all(struct init *in)
 {
 	static char buf[16384] __attribute__((aligned(8)));
-	_cleanup_fd_ int dir = open(".proc", O_RDONLY | O_DIRECTORY |
-						     O_CLOEXEC);
+	_cleanup_fd_ int dir = open(".proc",
+				    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
 		return err_errno(&in->err, errno, "open the new procfs");
@@ -129,6 +129,16 @@ static int forbid_namespaces(struct init *in)
 	return 0;
 }
 
+/* When memory runs out on the host, boxes go before it. */
+static int go_first(struct init *in)
+{
+	int r = io_write_file(AT_FDCWD, ".proc/self/oom_score_adj", "300");
+
+	if (r < 0)
+		return err_errno(&in->err, -r, "set oom_score_adj");
+	return 0;
+}
+
 int stage_proc(struct init *in)
 {
 	_cleanup_fd_ int proc = NO_FD;
@@ -149,7 +159,7 @@ int stage_proc(struct init *in)
 	if (sys_move_mount(proc, "", AT_FDCWD, ".proc",
 			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_errno(&in->err, errno, "mount a procfs");
-	if (forbid_namespaces(in) < 0 || cover_all(in) < 0)
+	if (forbid_namespaces(in) < 0 || go_first(in) < 0 || cover_all(in) < 0)
 		return -in->err.code;
 	return 0;
 }

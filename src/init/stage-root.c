@@ -72,8 +72,7 @@ static int add_layer(struct init *in, uint32_t i, const char *target)
 
 	(void)snprintf(upper, sizeof(upper), "/.layer/%u/upper", i);
 	(void)snprintf(work, sizeof(work), "/.layer/%u/work", i);
-	if (place_make(in, upper, false) < 0 ||
-	    place_make(in, work, false) < 0)
+	if (place_make(in, upper, false) < 0 || place_make(in, work, false) < 0)
 		return err_set(&in->err, EIO, "make a layer for '%s'", target);
 	mnt = mnt_new("overlay", options, ARRAY_SIZE(options), MNT_SAFE,
 		      &in->err);

@@ -26,8 +26,10 @@ int stage_tty(struct init *in)
 		{ "mode", "0620" },
 		{ "max", "64" },
 	};
-	const struct winsize size = { .ws_row = (unsigned short)in->box->tty_rows,
-				      .ws_col = (unsigned short)in->box->tty_cols };
+	const struct winsize size = {
+		.ws_row = (unsigned short)in->box->tty_rows,
+		.ws_col = (unsigned short)in->box->tty_cols
+	};
 	_cleanup_fd_ int pts = NO_FD;
 	int unlock = 0;
 

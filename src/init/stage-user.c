@@ -35,9 +35,9 @@ int stage_user(struct init *in)
 	 */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return err_errno(&in->err, errno, "follow the keeper's death");
-	/* Nobody in the box may look into or trace pid 1. */
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return err_errno(&in->err, errno, "be undumpable");
+	/* Our own files in /proc stay ours until stage_name(). */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return err_errno(&in->err, errno, "stay dumpable");
 	return 0;
 }
 
@@ -61,5 +61,8 @@ int stage_name(struct init *in)
 		return err_errno(&in->err, errno, "set the host name");
 	if (setdomainname("", 0) < 0)
 		return err_errno(&in->err, errno, "clear the domain name");
+	/* Nobody in the box may look into or trace pid 1. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_errno(&in->err, errno, "be undumpable");
 	return 0;
 }

@@ -105,8 +105,8 @@ static int set_limits(struct keeper *k, struct box *b,
 	if (k->cg.role[CG_CPUSET].fd < 0) {
 		conf->n_affinity = MIN(cg.n_cpus, ARRAY_SIZE(conf->affinity));
 		for (uint32_t i = 0; i < conf->n_affinity; i++)
-			conf->affinity[i] = k->cg.cpus[(cg.first_cpu + i) %
-						       k->cg.n_cpus];
+			conf->affinity[i] =
+				k->cg.cpus[(cg.first_cpu + i) % k->cg.n_cpus];
 	}
 	return cg_box_limit(&k->cg, &b->cg, &cg, err);
 }

@@ -57,9 +57,9 @@ static void client_said(struct keeper *k)
 	case WIRE_CANCEL:
 	case WIRE_FLOOD:
 		if (b)
-			run_end(k, b, head.type == WIRE_CANCEL ?
-					      WIRE_BY_CANCEL :
-					      WIRE_BY_FLOOD);
+			run_end(k, b,
+				head.type == WIRE_CANCEL ? WIRE_BY_CANCEL
+							 : WIRE_BY_FLOOD);
 		break;
 	case WIRE_NEXT:
 		if (b)
@@ -127,8 +127,15 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 	k->record = NO_FD;
 	k->is_reused = is_reused;
 	make_id(k);
-	if (watch_client(k, client, err) < 0 ||
-	    cg_tree_open(&k->cg, err) < 0 || world_open(&k->world, err) < 0) {
+	if (watch_client(k, client, err) < 0) {
+		(void)err_stage(err, "keeper");
+		k->is_over = true; /* nobody could be heard or refused */
+		return;
+	}
+	if (world_find_caller(&k->world, err) == 0)
+		net_ahead(k);
+	if (err->code || cg_tree_open(&k->cg, err) < 0 ||
+	    world_open(&k->world, err) < 0) {
 		(void)err_stage(err, "keeper");
 		return;
 	}
@@ -178,6 +185,9 @@ void keeper_step(struct keeper *k, int timeout_ms)
 	}
 	if (!k->is_over)
 		run_timers(k);
+	/* By now its work is done, and nobody waits for us. */
+	if (n > 0)
+		net_done(k);
 }
 
 void keeper_close(struct keeper *k)
@@ -191,6 +201,7 @@ void keeper_close(struct keeper *k)
 		box_release(k, b);
 	}
 	record_remove(k);
+	net_done(k);
 	fd_close(&k->sock);
 	k->is_over = true;
 }

@@ -18,6 +18,7 @@
  *	world.c   the keeper's own namespaces, the sealed init
  *	uids.c    host uids for boxes, so that no two have the same
  *	record.c  the note from which a later start cleans up after a crash
+ *	net.c     the first network namespace, made ahead
  *	spawn.c   an empty box: cgroups, namespaces, init (parked)
  *	mounts.c  what is mounted into a box, as descriptors
  *	configure.c  a parked box gets its spec: limits, ids, mounts
@@ -36,8 +37,8 @@
 /* Numbers that init's descriptors will have; a keeper keeps them busy. */
 #define KEEPER_INIT_SOCK 3
 #define KEEPER_INIT_LOCK 4
-#define KEEPER_FIRST_FD 5
-#define KEEPER_BOXES 128
+#define KEEPER_FIRST_FD  5
+#define KEEPER_BOXES     128
 
 /* What an event is about; the rest of its data is the box's number. */
 enum keeper_event {
@@ -48,14 +49,14 @@ enum keeper_event {
 };
 
 struct world {
-	bool is_root;	/* really root: id-mapped binds, uid range */
-	uid_t caller;	/* who runs this */
+	bool is_root; /* really root: id-mapped binds, uid range */
+	uid_t caller; /* who runs this */
 	gid_t caller_gid;
-	uint32_t uid_base; /* host uids that boxes may have */
+	uint32_t uid_base;  /* host uids that boxes may have */
 	uint32_t uid_count; /* 0: only the caller's own */
-	int proc;	/* the host's procfs, checked to be one */
-	int root;	/* the host's root directory, in our mount namespace */
-	int init;	/* sealed memfd */
+	int proc;           /* the host's procfs, checked to be one */
+	int root; /* the host's root directory, in our mount namespace */
+	int init; /* sealed memfd */
 	int landlock_abi;
 	char runtime[256];
 	int runtime_fd;
@@ -104,19 +105,19 @@ struct box {
 	int64_t deadline;
 	int64_t total_deadline;
 	int64_t cpu_check;
-	int64_t kill_at; /* after a SIGTERM */
-	int64_t late_at; /* init said the end and is still there */
+	int64_t kill_at;      /* after a SIGTERM */
+	int64_t late_at;      /* init said the end and is still there */
 	int disks[BOX_DISKS]; /* writable memory file systems */
 	int n_disks;
 	int work; /* the workspace among them */
 };
 
 struct keeper {
-	int sock;   /* to the client */
-	int client; /* pidfd of the client, NO_FD if that is ourselves */
+	int sock;     /* to the client */
+	int client;   /* pidfd of the client, NO_FD if that is ourselves */
 	bool is_over; /* nothing more to do: the client is gone, or told all */
 	struct err refusal; /* why there can be no box at all */
-	int top;    /* boxes from here on were never used */
+	int top;            /* boxes from here on were never used */
 	struct world world;
 	struct cg_tree cg;
 	struct box boxes[KEEPER_BOXES];
@@ -124,6 +125,12 @@ struct keeper {
 	int record; /* locked */
 	char id[20];
 	uint32_t serial;
+	struct {
+		pid_t pid; /* the child that makes it, 0: none */
+		int sock;
+		int own; /* the namespace to come back to */
+		bool is_used;
+	} net;
 	bool is_reused; /* more runs will follow: make the next box ahead */
 };
 
@@ -143,8 +150,9 @@ static inline void keeper_moment(const char *name)
 /* keeper.c */
 
 /*
- * Gets ready to take runs from `sock`, whose other end the client has. Does
- * not fail: where no box can be made, each run is refused with the reason.
+ * Gets ready to take runs from `sock`, whose other end the client has. Where
+ * no box can be made, each run is refused with the reason; where not even
+ * that is possible, it is over at once, and the reason is in `refusal`.
  * `client` is 0 where the client is this very process.
  */
 void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused);
@@ -157,7 +165,8 @@ void keeper_step(struct keeper *k, int timeout_ms);
 /* Ends every box and lets go of everything. */
 void keeper_close(struct keeper *k);
 
-/* world.c */
+/* world.c: who runs this, first of all; then the rest. */
+int world_find_caller(struct world *w, struct err *err);
 int world_open(struct world *w, struct err *err);
 
 /* uids.c: returns a locked descriptor and the uid. */
@@ -167,6 +176,15 @@ int uid_take(const struct world *w, uint32_t *ret_uid, struct err *err);
 int record_open(struct keeper *k, struct err *err);
 void record_remove(struct keeper *k);
 void record_sweep(const struct world *w);
+
+/*
+ * net.c: begins to make it; enters it, or -ENOENT where there is none; comes
+ * back; lets go of the child.
+ */
+void net_ahead(struct keeper *k);
+int net_enter(struct keeper *k);
+int net_leave(struct keeper *k);
+void net_done(struct keeper *k);
 
 /* spawn.c */
 struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err);

@@ -172,9 +172,9 @@ static int open_dev(const struct world *w, const struct wire_mount *m,
 			       "is not what it should be",
 			       path, m->dev >> 8, m->dev & 255);
 	mnt = mnt_clone(source, "", err);
-	if (mnt < 0 || mnt_restrict(mnt, UAPI_MOUNT_ATTR_NOSUID |
-						 UAPI_MOUNT_ATTR_NOEXEC,
-				    err) < 0)
+	if (mnt < 0 ||
+	    mnt_restrict(mnt, UAPI_MOUNT_ATTR_NOSUID | UAPI_MOUNT_ATTR_NOEXEC,
+			 err) < 0)
 		return err_wrap(err, "mount '%s'", path);
 	return take_fd(&mnt);
 }
@@ -217,8 +217,8 @@ static int open_disk(const struct world *w, struct box *b,
 				       .inodes = m->inodes,
 				       .mode = 0755,
 				       .uid = b->host_uid,
-				       .gid = b->lock >= 0 ? b->host_uid :
-							     w->caller_gid,
+				       .gid = b->lock >= 0 ? b->host_uid
+							   : w->caller_gid,
 				       .attr = attributes(m) };
 	_cleanup_fd_ int mnt = NO_FD;
 	int kept = NO_FD;
@@ -249,7 +249,8 @@ static int open_one(struct keeper *k, struct box *b,
 
 	switch ((enum wire_mount_kind)m->kind) {
 	case WIRE_BIND:
-		return open_bind(w, b, m, wire_str(&spec->blob, m->source), err);
+		return open_bind(w, b, m, wire_str(&spec->blob, m->source),
+				 err);
 	case WIRE_DEV:
 		return open_dev(w, m, wire_str(&spec->blob, m->source), err);
 	case WIRE_TMPFS:

@@ -93,7 +93,8 @@ static int sweep_parent(const char *path, const char *prefix)
 
 static void sweep_record(int dir, const char *name)
 {
-	_cleanup_fd_ int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_fd_ int fd = openat(dir, name,
+				     O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	static char text[CG_ROLES * (CG_PATH_MAX + 1)];
 	char prefix[64];
 	ssize_t n;

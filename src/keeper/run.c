@@ -57,8 +57,7 @@ static void tell(struct keeper *k, uint32_t job, uint32_t type,
 		k->is_over = true;
 }
 
-static void tell_failure(struct keeper *k, uint32_t job,
-			 const struct err *err)
+static void tell_failure(struct keeper *k, uint32_t job, const struct err *err)
 {
 	struct wire_outcome o = { .err = *err };
 
@@ -67,8 +66,7 @@ static void tell_failure(struct keeper *k, uint32_t job,
 
 static bool is_same(const struct wire_box *a, const struct wire_box *b)
 {
-	return a->blob.size == b->blob.size &&
-	       memcmp(a, b, a->blob.size) == 0;
+	return a->blob.size == b->blob.size && memcmp(a, b, a->blob.size) == 0;
 }
 
 static bool is_for(const struct box *b, struct ids ids)
@@ -153,7 +151,8 @@ static void make_next(struct keeper *k, int fd)
 		ahead = !(spec->mounts[i].flags & WIRE_MNT_IDMAP);
 	for (int i = 0; i < k->top; i++) {
 		b = &k->boxes[i];
-		if (b->state == BOX_READY && (!ahead || !is_same(b->spec, spec)))
+		if (b->state == BOX_READY &&
+		    (!ahead || !is_same(b->spec, spec)))
 			box_release(k, b);
 		else if (b->state == BOX_READY)
 			ahead = false;
@@ -232,8 +231,7 @@ static void started(struct keeper *k, struct box *b, int tty)
 	keeper_moment("started");
 }
 
-static void fill_usage(struct keeper *k, struct box *b,
-		       const struct rusage *ru)
+static void fill_usage(struct keeper *k, struct box *b, const struct rusage *ru)
 {
 	struct wire_outcome *o = &b->outcome;
 	struct cg_usage u;

@@ -28,9 +28,10 @@
 #include "os/clone.h"
 #include "os/uapi.h"
 
+/* And the network's, where net.c has none ready. */
 #define NAMESPACES                                                             \
 	(UAPI_CLONE_NEWUSER | UAPI_CLONE_NEWNS | UAPI_CLONE_NEWPID |           \
-	 UAPI_CLONE_NEWNET | UAPI_CLONE_NEWIPC | UAPI_CLONE_NEWUTS)
+	 UAPI_CLONE_NEWIPC | UAPI_CLONE_NEWUTS)
 
 struct birth {
 	int sock;
@@ -133,13 +134,18 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 		args.flags |= UAPI_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup;
 	}
+	if (net_enter(k) < 0)
+		args.flags |= UAPI_CLONE_NEWNET;
 	r = b->lock < 0 ? 0 : wear(w, b->host_uid, b->host_uid, w->caller);
+	if (r == 0)
+		b->pid = clone_vfork(&args, child_main, birth);
+	/* Else the next box would be born in the wrong place. */
+	if ((b->lock >= 0 &&
+	     wear(w, w->caller, w->caller_gid, w->caller) < 0) ||
+	    (k->net.own >= 0 && net_leave(k) < 0))
+		k->is_over = true;
 	if (r < 0)
 		return err_errno(err, -r, "take the box's uid");
-	b->pid = clone_vfork(&args, child_main, birth);
-	r = b->lock < 0 ? 0 : wear(w, w->caller, w->caller_gid, w->caller);
-	if (r < 0)
-		k->is_over = true; /* with a box's uid no other can be made */
 	if (b->pid < 0) {
 		r = -b->pid;
 		b->pid = 0;
@@ -179,8 +185,7 @@ static int map_ids(const struct world *w, const struct box *b, struct err *err)
 	    write_proc(w, b->pid, "uid_map", uid, err) < 0 ||
 	    write_proc(w, b->pid, "gid_map", gid, err) < 0)
 		return -err->code;
-	/* When memory runs out on the host, boxes go before it. */
-	return write_proc(w, b->pid, "oom_score_adj", "300", err);
+	return 0;
 }
 
 static int tell_ids(const struct box *b, struct err *err)

@@ -36,22 +36,22 @@
 #include "os/mnt.h"
 #include "os/uapi.h"
 
-#define PROC_MAGIC 0x9fa0
+#define PROC_MAGIC             0x9fa0
 #define SECBIT_NO_SETUID_FIXUP 4
 
 #ifndef F_ADD_SEALS
-#define F_ADD_SEALS 1033
-#define F_SEAL_SEAL 1
+#define F_ADD_SEALS   1033
+#define F_SEAL_SEAL   1
 #define F_SEAL_SHRINK 2
-#define F_SEAL_GROW 4
-#define F_SEAL_WRITE 8
+#define F_SEAL_GROW   4
+#define F_SEAL_WRITE  8
 #endif
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10U
 #endif
 
 /* Host uids of boxes when root: above systemd's container range. */
-#define ROOT_UID_BASE 0x70000000U
+#define ROOT_UID_BASE  0x70000000U
 #define ROOT_UID_COUNT 65536U
 
 extern const unsigned char cordon_init_start[];
@@ -180,8 +180,8 @@ static pid_t fork_mapper(struct world *w, const int go[2])
 		_exit(1);
 	if (run_helper("/usr/bin/newuidmap", self, w->caller, w->uid_base,
 		       w->uid_count) < 0 ||
-	    run_helper("/usr/bin/newgidmap", self, w->caller_gid,
-		       w->uid_base, w->uid_count) < 0)
+	    run_helper("/usr/bin/newgidmap", self, w->caller_gid, w->uid_base,
+		       w->uid_count) < 0)
 		_exit(1);
 	_exit(0);
 }
@@ -254,9 +254,9 @@ static int enter_as_user(struct world *w, struct err *err)
 	if (err->code)
 		return -err->code;
 	if (status == 0)
-		return setgroups(0, NULL) < 0 ?
-			       err_errno(err, errno, "drop groups") :
-			       0;
+		return setgroups(0, NULL) < 0
+			       ? err_errno(err, errno, "drop groups")
+			       : 0;
 	w->uid_count = 0;
 	return map_self(w, err);
 }
@@ -283,7 +283,7 @@ static int enter_as_root(struct world *w, struct err *err)
  * mapped, it cannot be told who that is; then there is no box, because none
  * may ever have the host's uid 0.
  */
-static int find_caller(struct world *w, struct err *err)
+int world_find_caller(struct world *w, struct err *err)
 {
 	char text[256];
 	unsigned int inside = 0;
@@ -324,14 +324,14 @@ static int open_runtime(struct world *w, struct err *err)
 		(void)snprintf(w->runtime, sizeof(w->runtime), "%.200s/cordon",
 			       xdg);
 	else
-		(void)snprintf(w->runtime, sizeof(w->runtime),
-			       "/tmp/cordon-%u", (unsigned int)w->caller);
+		(void)snprintf(w->runtime, sizeof(w->runtime), "/tmp/cordon-%u",
+			       (unsigned int)w->caller);
 	if (mkdir(w->runtime, 0700) < 0 && errno != EEXIST)
 		return err_errno(err, errno,
 				 "make '%s' (CORDON_RUNTIME_DIR names another)",
 				 w->runtime);
-	w->runtime_fd = open(w->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-						 O_CLOEXEC);
+	w->runtime_fd = open(w->runtime,
+			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->runtime_fd < 0 || fstat(w->runtime_fd, &st) < 0)
 		return err_errno(err, errno, "open '%s'", w->runtime);
 	if (st.st_uid != w->caller || (st.st_mode & 022))
@@ -346,7 +346,7 @@ static int open_runtime(struct world *w, struct err *err)
 int world_open(struct world *w, struct err *err)
 {
 	w->landlock_abi = landlock_abi();
-	if (open_proc(w, err) < 0 || find_caller(w, err) < 0 || open_runtime(w, err) < 0 ||
+	if (open_proc(w, err) < 0 || open_runtime(w, err) < 0 ||
 	    seal_init(w, err) < 0)
 		return -err->code;
 	if ((w->is_root ? enter_as_root(w, err) : enter_as_user(w, err)) < 0)
@@ -358,6 +358,7 @@ int world_open(struct world *w, struct err *err)
 		return err_errno(err, errno, "open the host's root");
 	/* A box is born with its own uid while our rights stay; see spawn.c. */
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0)
-		return err_errno(err, errno, "keep rights over a change of uid");
+		return err_errno(err, errno,
+				 "keep rights over a change of uid");
 	return 0;
 }

@@ -23,8 +23,8 @@ enum {
 	CAP_LAST_POSSIBLE = 63,
 };
 
-#define SECBIT_NOROOT_LOCKED 0x3
-#define SECBIT_NO_SETUID_FIXUP_LOCKED 0xc
+#define SECBIT_NOROOT_LOCKED               0x3
+#define SECBIT_NO_SETUID_FIXUP_LOCKED      0xc
 #define SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED 0xc0
 
 struct cap_header {
@@ -49,9 +49,9 @@ bool caps_has_sys_admin(void)
 
 int caps_keep_over_exec(void)
 {
-	static const uint8_t keep[] = { CAP_CHOWN,    CAP_DAC_OVERRIDE,
-					CAP_FOWNER,   CAP_SETGID,
-					CAP_SETUID,   CAP_SETPCAP,
+	static const uint8_t keep[] = { CAP_CHOWN,     CAP_DAC_OVERRIDE,
+					CAP_FOWNER,    CAP_SETGID,
+					CAP_SETUID,    CAP_SETPCAP,
 					CAP_SYS_ADMIN, CAP_SYS_RESOURCE };
 	struct cap_header head = { CAP_VERSION_3, 0 };
 	struct cap_data data[2];
@@ -63,8 +63,8 @@ int caps_keep_over_exec(void)
 	if (syscall(SYS_capset, &head, data) < 0)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_SIZE(keep); i++)
-		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, keep[i], 0,
-			  0) < 0)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, keep[i], 0, 0) <
+		    0)
 			return -errno;
 	return 0;
 }
@@ -82,10 +82,9 @@ int caps_drop_all(struct err *err)
 			return err_errno(err, errno,
 					 "drop capability %d for ever", cap);
 		}
-	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT_LOCKED |
-					     SECBIT_NO_SETUID_FIXUP_LOCKED |
-					     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) <
-	    0)
+	if (prctl(PR_SET_SECUREBITS,
+		  SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
+			  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
 		return err_errno(err, errno, "lock the capability rules");
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return err_errno(err, errno, "clear ambient capabilities");

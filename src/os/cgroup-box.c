@@ -256,8 +256,8 @@ void cg_box_usage(const struct cg_tree *tree, const struct cg_box *box,
 	bool v2 = tree->role[CG_MEMORY].v2;
 
 	*ret = (struct cg_usage){ 0 };
-	ret->memory_peak =
-		single(mem, v2 ? "memory.peak" : "memory.max_usage_in_bytes");
+	ret->memory_peak = single(mem, v2 ? "memory.peak"
+					  : "memory.max_usage_in_bytes");
 	ret->oom_kills = keyed(mem, v2 ? "memory.events" : "memory.oom_control",
 			       "oom_kill");
 	ret->has_cpu = box->dir[CG_ACCT] >= 0;

@@ -115,8 +115,8 @@ static bool parse_mount(const char *line, size_t len, struct mount_line *ret)
 	dash = strstr(copy, " - ");
 	if (!dash)
 		return false;
-	return sscanf(copy, "%*s %*s %*s %255s %255s", ret->root,
-		      ret->point) == 2 &&
+	return sscanf(copy, "%*s %*s %*s %255s %255s", ret->root, ret->point) ==
+		       2 &&
 	       sscanf(dash, " - %31s %*s %255s", ret->type, ret->options) == 2;
 }
 

@@ -41,13 +41,13 @@ enum cg_role {
 
 struct cg_tree {
 	struct cg_parent {
-		int fd;		   /* NO_FD: the role is not served */
+		int fd;            /* NO_FD: the role is not served */
 		enum cg_role same; /* the first role with this directory */
 		bool v2;
 		char path[CG_PATH_MAX];
 	} role[CG_ROLES];
-	char mems[64];		     /* v1: memory nodes for a new cpuset */
-	uint16_t cpus[CG_MAX_CPUS];  /* CPUs that boxes may use */
+	char mems[64];              /* v1: memory nodes for a new cpuset */
+	uint16_t cpus[CG_MAX_CPUS]; /* CPUs that boxes may use */
 	unsigned int n_cpus;
 };
 
@@ -57,8 +57,8 @@ struct cg_box {
 };
 
 struct cg_limits {
-	uint64_t memory;	/* bytes */
-	uint64_t cpu_quota_us;  /* in each period */
+	uint64_t memory;       /* bytes */
+	uint64_t cpu_quota_us; /* in each period */
 	uint64_t cpu_period_us;
 	uint64_t pids;
 	unsigned int first_cpu; /* index into tree->cpus */
@@ -78,8 +78,8 @@ const char *cg_role_name(enum cg_role role);
 
 /*
  * Finds where this process may make groups, moving the processes of its own
- * group into a leaf where version 2 demands that. Roles that cannot be served are left
- * without a directory. Fails only if /proc cannot be read.
+ * group into a leaf where version 2 demands that. Roles that cannot be served
+ * are left without a directory. Fails only if /proc cannot be read.
  */
 int cg_tree_open(struct cg_tree *tree, struct err *err);
 void cg_tree_close(struct cg_tree *tree);

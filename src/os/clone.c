@@ -17,8 +17,8 @@ static long call(struct uapi_clone_args *args, void (*fn)(void *), void *arg)
 			 "ud2\n"
 			 "1:"
 			 : "=a"(ret)
-			 : "0"((long)SYS_clone3), "D"(args),
-			   "S"(sizeof(*args)), "r"(r8), "r"(r9)
+			 : "0"((long)SYS_clone3), "D"(args), "S"(sizeof(*args)),
+			   "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory", "cc");
 	return ret;
 }

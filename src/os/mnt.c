@@ -39,7 +39,7 @@ int mnt_tmpfs(const struct mnt_tmpfs *opt, struct err *err)
 	char gid[12];
 	const char *const pairs[][2] = {
 		{ "size", size }, { "nr_inodes", inodes }, { "mode", mode },
-		{ "uid", uid },	  { "gid", gid },
+		{ "uid", uid },   { "gid", gid },
 	};
 
 	(void)snprintf(size, sizeof(size), "%llu",

@@ -18,12 +18,12 @@
 #define SYS_pidfd_send_signal 424
 #endif
 #ifndef SYS_open_tree
-#define SYS_open_tree 428
+#define SYS_open_tree  428
 #define SYS_move_mount 429
-#define SYS_fsopen 430
-#define SYS_fsconfig 431
-#define SYS_fsmount 432
-#define SYS_fspick 433
+#define SYS_fsopen     430
+#define SYS_fsconfig   431
+#define SYS_fsmount    432
+#define SYS_fspick     433
 #endif
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -42,23 +42,23 @@
 #endif
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
-#define SYS_landlock_add_rule 445
-#define SYS_landlock_restrict_self 446
+#define SYS_landlock_add_rule       445
+#define SYS_landlock_restrict_self  446
 #endif
 
 /* clone3(2) */
-#define UAPI_CLONE_VM 0x00000100ULL
-#define UAPI_CLONE_PIDFD 0x00001000ULL
-#define UAPI_CLONE_VFORK 0x00004000ULL
-#define UAPI_CLONE_NEWNS 0x00020000ULL
-#define UAPI_CLONE_NEWCGROUP 0x02000000ULL
-#define UAPI_CLONE_NEWUTS 0x04000000ULL
-#define UAPI_CLONE_NEWIPC 0x08000000ULL
-#define UAPI_CLONE_NEWUSER 0x10000000ULL
-#define UAPI_CLONE_NEWPID 0x20000000ULL
-#define UAPI_CLONE_NEWNET 0x40000000ULL
+#define UAPI_CLONE_VM            0x00000100ULL
+#define UAPI_CLONE_PIDFD         0x00001000ULL
+#define UAPI_CLONE_VFORK         0x00004000ULL
+#define UAPI_CLONE_NEWNS         0x00020000ULL
+#define UAPI_CLONE_NEWCGROUP     0x02000000ULL
+#define UAPI_CLONE_NEWUTS        0x04000000ULL
+#define UAPI_CLONE_NEWIPC        0x08000000ULL
+#define UAPI_CLONE_NEWUSER       0x10000000ULL
+#define UAPI_CLONE_NEWPID        0x20000000ULL
+#define UAPI_CLONE_NEWNET        0x40000000ULL
 #define UAPI_CLONE_CLEAR_SIGHAND 0x100000000ULL
-#define UAPI_CLONE_INTO_CGROUP 0x200000000ULL
+#define UAPI_CLONE_INTO_CGROUP   0x200000000ULL
 
 struct uapi_clone_args {
 	uint64_t flags;
@@ -75,11 +75,11 @@ struct uapi_clone_args {
 };
 
 /* openat2(2) */
-#define UAPI_RESOLVE_NO_XDEV 0x01
+#define UAPI_RESOLVE_NO_XDEV       0x01
 #define UAPI_RESOLVE_NO_MAGICLINKS 0x02
-#define UAPI_RESOLVE_NO_SYMLINKS 0x04
-#define UAPI_RESOLVE_BENEATH 0x08
-#define UAPI_RESOLVE_IN_ROOT 0x10
+#define UAPI_RESOLVE_NO_SYMLINKS   0x04
+#define UAPI_RESOLVE_BENEATH       0x08
+#define UAPI_RESOLVE_IN_ROOT       0x10
 
 struct uapi_open_how {
 	uint64_t flags;
@@ -94,22 +94,22 @@ static inline int sys_openat2(int dirfd, const char *path,
 }
 
 /* The mount calls of Linux 5.2 and mount_setattr(2) of 5.12 */
-#define UAPI_OPEN_TREE_CLONE 1U
-#define UAPI_OPEN_TREE_CLOEXEC 02000000U
-#define UAPI_AT_RECURSIVE 0x8000U
-#define UAPI_MOVE_MOUNT_F_EMPTY_PATH 0x04U
-#define UAPI_MOVE_MOUNT_T_EMPTY_PATH 0x40U
-#define UAPI_FSOPEN_CLOEXEC 1U
-#define UAPI_FSMOUNT_CLOEXEC 1U
-#define UAPI_FSCONFIG_SET_FLAG 0U
-#define UAPI_FSCONFIG_SET_STRING 1U
-#define UAPI_FSCONFIG_CMD_CREATE 6U
+#define UAPI_OPEN_TREE_CLONE          1U
+#define UAPI_OPEN_TREE_CLOEXEC        02000000U
+#define UAPI_AT_RECURSIVE             0x8000U
+#define UAPI_MOVE_MOUNT_F_EMPTY_PATH  0x04U
+#define UAPI_MOVE_MOUNT_T_EMPTY_PATH  0x40U
+#define UAPI_FSOPEN_CLOEXEC           1U
+#define UAPI_FSMOUNT_CLOEXEC          1U
+#define UAPI_FSCONFIG_SET_FLAG        0U
+#define UAPI_FSCONFIG_SET_STRING      1U
+#define UAPI_FSCONFIG_CMD_CREATE      6U
 #define UAPI_FSCONFIG_CMD_RECONFIGURE 7U
-#define UAPI_MOUNT_ATTR_RDONLY 0x01ULL
-#define UAPI_MOUNT_ATTR_NOSUID 0x02ULL
-#define UAPI_MOUNT_ATTR_NODEV 0x04ULL
-#define UAPI_MOUNT_ATTR_NOEXEC 0x08ULL
-#define UAPI_MOUNT_ATTR_IDMAP 0x00100000ULL
+#define UAPI_MOUNT_ATTR_RDONLY        0x01ULL
+#define UAPI_MOUNT_ATTR_NOSUID        0x02ULL
+#define UAPI_MOUNT_ATTR_NODEV         0x04ULL
+#define UAPI_MOUNT_ATTR_NOEXEC        0x08ULL
+#define UAPI_MOUNT_ATTR_IDMAP         0x00100000ULL
 
 struct uapi_mount_attr {
 	uint64_t attr_set;
@@ -194,21 +194,21 @@ struct uapi_fprog {
 };
 
 /* landlock(7), ABI 7 */
-#define UAPI_LANDLOCK_VERSION 1U
-#define UAPI_LANDLOCK_PATH_BENEATH 1
-#define UAPI_LANDLOCK_EXECUTE (1ULL << 0)
-#define UAPI_LANDLOCK_WRITE_FILE (1ULL << 1)
-#define UAPI_LANDLOCK_READ_FILE (1ULL << 2)
-#define UAPI_LANDLOCK_READ_DIR (1ULL << 3)
-#define UAPI_LANDLOCK_MAKE_CHAR (1ULL << 6)
-#define UAPI_LANDLOCK_MAKE_BLOCK (1ULL << 11)
-#define UAPI_LANDLOCK_REFER (1ULL << 13)
-#define UAPI_LANDLOCK_TRUNCATE (1ULL << 14)
-#define UAPI_LANDLOCK_IOCTL_DEV (1ULL << 15)
-#define UAPI_LANDLOCK_NET_BIND_TCP (1ULL << 0)
+#define UAPI_LANDLOCK_VERSION         1U
+#define UAPI_LANDLOCK_PATH_BENEATH    1
+#define UAPI_LANDLOCK_EXECUTE         (1ULL << 0)
+#define UAPI_LANDLOCK_WRITE_FILE      (1ULL << 1)
+#define UAPI_LANDLOCK_READ_FILE       (1ULL << 2)
+#define UAPI_LANDLOCK_READ_DIR        (1ULL << 3)
+#define UAPI_LANDLOCK_MAKE_CHAR       (1ULL << 6)
+#define UAPI_LANDLOCK_MAKE_BLOCK      (1ULL << 11)
+#define UAPI_LANDLOCK_REFER           (1ULL << 13)
+#define UAPI_LANDLOCK_TRUNCATE        (1ULL << 14)
+#define UAPI_LANDLOCK_IOCTL_DEV       (1ULL << 15)
+#define UAPI_LANDLOCK_NET_BIND_TCP    (1ULL << 0)
 #define UAPI_LANDLOCK_NET_CONNECT_TCP (1ULL << 1)
-#define UAPI_LANDLOCK_SCOPE_ABSTRACT (1ULL << 0)
-#define UAPI_LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
+#define UAPI_LANDLOCK_SCOPE_ABSTRACT  (1ULL << 0)
+#define UAPI_LANDLOCK_SCOPE_SIGNAL    (1ULL << 1)
 
 struct uapi_landlock_ruleset {
 	uint64_t fs;
