@@ -67,8 +67,7 @@ int net_enter(struct keeper *k)
 	(void)snprintf(path, sizeof(path), "%d/ns/net", (int)k->net.pid);
 	if (read(k->net.sock, &c, 1) == 1)
 		fd = openat(k->world.proc, path, O_RDONLY | O_CLOEXEC);
-	k->net.own = openat(k->world.proc, "self/ns/net",
-			    O_RDONLY | O_CLOEXEC);
+	k->net.own = openat(k->world.proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || k->net.own < 0 || setns(fd, CLONE_NEWNET) < 0)
 		fd_close(&k->net.own);
 	return k->net.own < 0 ? -ENOENT : 0;

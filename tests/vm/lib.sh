@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What the guest's scripts share: groups and people, and tests as TAP.
+# shellcheck disable=SC2034 # for those who read this file
+# shellcheck disable=SC2034
 cg=/sys/fs/cgroup
 tap_n=0
 tap_failed=0
