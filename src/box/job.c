@@ -111,9 +111,13 @@ static bool read_some(struct cordon_job *j, int stream)
 		got(j, stream, buf, (size_t)n);
 		return true;
 	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
 	/* EIO is how a terminal says that its other end is closed. */
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		fd_close(fd);
+	if (n < 0 && !j->spec->tty)
+		(void)strv_add(&j->result->warnings,
+			       "output was lost: a pipe could not be read");
+	fd_close(fd);
 	return false;
 }
 

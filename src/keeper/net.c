@@ -31,8 +31,8 @@ static void make(int sock)
 	char c = 1;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (unshare(CLONE_NEWNET) == 0)
-		(void)!write(sock, &c, 1);
+	if (unshare(CLONE_NEWNET) < 0 || write(sock, &c, 1) != 1)
+		_exit(1); /* the clone will try, and say what is wrong */
 	/* The end of the socket: opened, or the keeper is gone. */
 	(void)!read(sock, &c, 1);
 	_exit(0);
