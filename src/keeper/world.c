@@ -297,8 +297,7 @@ int world_find_caller(struct world *w, struct err *err)
 	w->is_root = false;
 	if (w->caller != 0)
 		return 0;
-	if (io_read_file(w->proc, "self/uid_map", text, sizeof(text)) <=
-		    0 ||
+	if (io_read_file(w->proc, "self/uid_map", text, sizeof(text)) <= 0 ||
 	    sscanf(text, "%u %u %u", &inside, &outside, &count) != 3)
 		return err_set(err, EIO, "read /proc/self/uid_map");
 	if (inside == 0 && outside != 0)
@@ -348,8 +347,7 @@ static int open_runtime(struct world *w, struct err *err)
 int world_open(struct world *w, struct err *err)
 {
 	w->landlock_abi = landlock_abi();
-	if (open_runtime(w, err) < 0 ||
-	    seal_init(w, err) < 0)
+	if (open_runtime(w, err) < 0 || seal_init(w, err) < 0)
 		return -err->code;
 	if ((w->is_root ? enter_as_root(w, err) : enter_as_user(w, err)) < 0)
 		return -err->code;
