@@ -38,6 +38,7 @@ struct session {
 	bool is_raw;
 	struct termios before; /* our own terminal's settings */
 	uint64_t passed[3];    /* bytes of each stream already shown */
+	bool is_deaf;          /* our own output could not be written */
 	bool input_open;
 	char input[16384];
 	size_t input_at;
@@ -53,11 +54,14 @@ static void on_output(void *arg, int stream, const void *data, size_t len)
 	uint64_t room = limit - MIN(limit, s->passed[stream]);
 	size_t n = (size_t)MIN(len, room);
 
-	if (s->flags.json || n == 0)
+	if (s->flags.json || s->is_deaf || n == 0)
 		return;
 	s->passed[stream] += n;
-	if (io_write_all(stream, data, n) < 0)
+	if (io_write_all(stream, data, n) < 0) {
+		/* What follows would not be what the program said. */
+		s->is_deaf = true;
 		cordon_job_cancel(s->job, "standard output was closed");
+	}
 }
 
 static void copy_size(struct session *s)
@@ -191,7 +195,7 @@ static void show_rest(struct session *s, const struct cordon_result *r,
 	const char *data = stream == 1 ? cordon_result_stdout(r, &len)
 				       : cordon_result_stderr(r, &len);
 
-	if (s->passed[stream] < len)
+	if (!s->is_deaf && s->passed[stream] < len)
 		(void)io_write_all(stream, data + s->passed[stream],
 				   len - s->passed[stream]);
 }
