@@ -486,6 +486,8 @@ TEST(l08_short_soak_stays_flat)
 	keeper = find_child(getpid(), "cordon-keeper");
 	CHECK(keeper > 0);
 	for (int half = 0; half < 2; half++) {
+		/* Until the box that is made ahead is there. */
+		sleep_us(500000);
 		rss[half] = status_kb(getpid(), "VmRSS:");
 		keeper_rss[half] = status_kb(keeper, "VmRSS:");
 		fds[half] = count_fds(getpid());
@@ -643,7 +645,7 @@ static void cancel_leaves_nothing(const char *word)
 	before = count_processes(word);
 	s = box_spec("timeout=60s", BOX_CMD, "sh", "-c",
 		     "for i in 1 2 3 4 5; do (setsid sleep 50 &) ; done; "
-		     "trap '' TERM; sleep 50",
+		     "trap '' TERM; sleep 50; :",
 		     *word ? word : "box", NULL);
 	j = cordon_start(box_open(), s, NULL, NULL, NULL);
 	sleep_us(300000);

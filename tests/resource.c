@@ -636,7 +636,7 @@ TEST(R21_cpu_burn)
 	cordon_result_free(r);
 }
 
-TEST(R21_cpu_burn_and_a_neighbour)
+TEST_NOT_IN_VM(R21_cpu_burn_and_a_neighbour)
 {
 	struct cordon_spec *s;
 	struct said said = { 0 };
@@ -1155,7 +1155,7 @@ static void count_many(long *ended, long *busy, long *other)
 	}
 }
 
-TEST(R37_many_at_once)
+TEST_NOT_IN_VM(R37_many_at_once)
 {
 	long ended = 0;
 	long busy = 0;

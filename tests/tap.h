@@ -51,18 +51,25 @@ enum { TAP_SKIPPED = 77 };
 	}                                                                      \
 	static void name_(void)
 
-/* A test that changes the machine: there only in the virtual machine. */
-#define TEST_IN_VM(name_)                                                      \
+/* A test that is there only where `when` holds. */
+#define TEST_WHERE(name_, when)                                                \
 	static void name_(void);                                               \
 	static struct tap_test tap_##name_ = { #name_, name_, NULL };          \
 	__attribute__((constructor)) static void tap_add_##name_(void)         \
 	{                                                                      \
-		if (!getenv("CORDON_IN_VM"))                                   \
+		if (!(when))                                                   \
 			return;                                                \
 		*tap_last = &tap_##name_;                                      \
 		tap_last = &tap_##name_.next;                                  \
 	}                                                                      \
 	static void name_(void)
+
+/* One that changes the machine: only as root of the virtual machine. */
+#define TEST_IN_VM(name_)                                                      \
+	TEST_WHERE(name_, getenv("CORDON_IN_VM") && geteuid() == 0)
+
+/* One that emulation is too slow for. */
+#define TEST_NOT_IN_VM(name_) TEST_WHERE(name_, !getenv("CORDON_IN_VM"))
 
 #define CHECK(cond)                                                            \
 	do {                                                                   \

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -62,6 +63,16 @@ static int map_one(const struct world *w, pid_t pid, const char *file,
 	return io_write_file(w->proc, path, line);
 }
 
+/* In a child that is only there to be looked at; it goes with the keeper. */
+static void wait_for_the_end(pid_t keeper) __attribute__((noreturn));
+static void wait_for_the_end(pid_t keeper)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	while (getppid() == keeper)
+		(void)pause();
+	_exit(0);
+}
+
 /* A user namespace that only says how to translate ids. */
 static int map_userns(const struct world *w, struct pair from, struct pair to,
 		      struct err *err)
@@ -70,11 +81,11 @@ static int map_userns(const struct world *w, struct pair from, struct pair to,
 					.exit_signal = SIGCHLD };
 	char path[64];
 	int fd = NO_FD;
+	pid_t keeper = getpid();
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 
 	if (pid == 0)
-		for (;;)
-			(void)pause();
+		wait_for_the_end(keeper);
 	if (pid < 0)
 		return err_errno(err, errno, "make a user namespace");
 	(void)snprintf(path, sizeof(path), "%ld/ns/user", pid);
