@@ -195,9 +195,10 @@ static void show_rest(struct session *s, const struct cordon_result *r,
 	const char *data = stream == 1 ? cordon_result_stdout(r, &len)
 				       : cordon_result_stderr(r, &len);
 
-	if (!s->is_deaf && s->passed[stream] < len)
-		(void)io_write_all(stream, data + s->passed[stream],
-				   len - s->passed[stream]);
+	if (!s->is_deaf && s->passed[stream] < len &&
+	    io_write_all(stream, data + s->passed[stream],
+			 len - s->passed[stream]) < 0)
+		s->is_deaf = true;
 }
 
 static void show(struct session *s, const struct cordon_result *r)
@@ -208,7 +209,7 @@ static void show(struct session *s, const struct cordon_result *r)
 		_cleanup_free_ char *json = cordon_result_json(r);
 
 		if (json)
-			(void)io_write_all(1, json, strlen(json));
+			s->is_deaf = io_write_all(1, json, strlen(json)) < 0;
 		else
 			say("out of memory for the result document");
 		return;
@@ -268,6 +269,10 @@ static int run(struct session *s)
 		r = cordon_job_end(s->job);
 		show(s, r);
 		code = cordon_result_exit_code(r);
+		if (s->is_deaf) {
+			say("standard output could not be written");
+			code = code ? code : EXIT_OURS;
+		}
 		cordon_result_free(r);
 	} else {
 		say("%s", why.text);

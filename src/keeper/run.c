@@ -329,9 +329,11 @@ void run_init_said(struct keeper *k, struct box *b)
  */
 static void kill_box(struct keeper *k, struct box *b)
 {
-	(void)cg_box_kill(&b->cg);
+	bool reached = cg_box_kill(&b->cg);
+
 	(void)sys_pidfd_kill(b->pidfd, SIGKILL);
-	cg_box_let_die(&k->cg, &b->cg);
+	if (reached)
+		cg_box_let_die(&k->cg, &b->cg);
 }
 
 void run_end(struct keeper *k, struct box *b, enum wire_end end)

@@ -186,10 +186,33 @@ int cg_box_open_tasks(const struct cg_tree *tree, const struct cg_box *box,
 	return n;
 }
 
+/* Signals what is still in the group, by pidfd, in a version 1 hierarchy. */
+static void kill_tasks(int dir)
+{
+	char text[8192];
+	char *p = text;
+
+	if (io_read_file(dir, "cgroup.procs", text, sizeof(text)) <= 0)
+		return;
+	while (*p) {
+		long pid = strtol(p, &p, 10);
+
+		if (pid > 1)
+			(void)kill((pid_t)pid, SIGKILL);
+		p += *p == '\n';
+	}
+}
+
 bool cg_box_kill(const struct cg_box *box)
 {
-	return box->dir[CG_KILL] >= 0 &&
-	       io_write_file(box->dir[CG_KILL], "cgroup.kill", "1") == 0;
+	if (box->dir[CG_KILL] >= 0 &&
+	    io_write_file(box->dir[CG_KILL], "cgroup.kill", "1") == 0)
+		return true;
+	if (box->dir[CG_PIDS] < 0)
+		return false;
+	/* Those it misses, because they are new, end with their init. */
+	kill_tasks(box->dir[CG_PIDS]);
+	return true;
 }
 
 void cg_box_let_die(const struct cg_tree *tree, const struct cg_box *box)
@@ -281,23 +304,6 @@ int cg_box_remove(const struct cg_tree *tree, struct cg_box *box)
 		box->dir[i] = NO_FD;
 	}
 	return first;
-}
-
-/* Signals what is still in the group, by pidfd, in a version 1 hierarchy. */
-static void kill_tasks(int dir)
-{
-	char text[8192];
-	char *p = text;
-
-	if (io_read_file(dir, "cgroup.procs", text, sizeof(text)) <= 0)
-		return;
-	while (*p) {
-		long pid = strtol(p, &p, 10);
-
-		if (pid > 1)
-			(void)kill((pid_t)pid, SIGKILL);
-		p += *p == '\n';
-	}
 }
 
 int cg_sweep(const char *path, const char *name)

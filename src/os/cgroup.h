@@ -96,7 +96,7 @@ int cg_box_clone_fd(const struct cg_tree *tree, const struct cg_box *box);
 int cg_box_open_tasks(const struct cg_tree *tree, const struct cg_box *box,
 		      int ret_fds[CG_ROLES], struct err *err);
 
-/* Kills everything in the box; false if the machine has no such call. */
+/* Kills everything in the box; false if it could not be reached so. */
 bool cg_box_kill(const struct cg_box *box);
 /*
  * Lifts the CPU quota of a box that was killed: what has used up its quota
