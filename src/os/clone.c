@@ -22,6 +22,17 @@ static long call(struct uapi_clone_args *args, void (*fn)(void *), void *arg)
 			 : "rcx", "r11", "memory", "cc");
 	return ret;
 }
+
+long clone_call(long number, long a, long b, long c)
+{
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "0"(number), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
 #elif defined(__aarch64__)
 static long call(struct uapi_clone_args *args, void (*fn)(void *), void *arg)
 {
@@ -43,6 +54,20 @@ static long call(struct uapi_clone_args *args, void (*fn)(void *), void *arg)
 			 : "x30", "memory", "cc");
 	return (long)x0;
 }
+
+long clone_call(long number, long a, long b, long c)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2)
+			 : "memory", "cc");
+	return x0;
+}
 #else
 #error "clone_vfork() is not written for this architecture"
 #endif
@@ -55,5 +80,14 @@ pid_t clone_vfork(struct uapi_clone_args *args, void (*fn)(void *arg),
 	args->flags |= UAPI_CLONE_VM | UAPI_CLONE_VFORK;
 	args->stack = (uint64_t)(uintptr_t)stack;
 	args->stack_size = sizeof(stack);
+	return (pid_t)call(args, fn, arg);
+}
+
+pid_t clone_beside(struct uapi_clone_args *args, void (*fn)(void *arg),
+		   void *arg, void *stack, size_t size)
+{
+	args->flags |= UAPI_CLONE_VM;
+	args->stack = (uint64_t)(uintptr_t)stack;
+	args->stack_size = size;
 	return (pid_t)call(args, fn, arg);
 }

@@ -21,3 +21,13 @@
  */
 pid_t clone_vfork(struct uapi_clone_args *args, void (*fn)(void *arg),
 		  void *arg);
+
+/*
+ * The same without waiting: the child runs beside the caller, on `stack`.
+ * Both have one errno, so fn calls the kernel by clone_call() alone.
+ */
+pid_t clone_beside(struct uapi_clone_args *args, void (*fn)(void *arg),
+		   void *arg, void *stack, size_t size);
+
+/* A system call that touches no memory of the library; -errno on failure. */
+long clone_call(long number, long a, long b, long c);

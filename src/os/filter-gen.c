@@ -3,34 +3,40 @@
 /*
  * Writes the system call filter of a box as a C table, at build time.
  *
- * It is two filters made by libseccomp, one behind the other: what the first
- * would allow goes on to the second.
+ *	another architecture, x32, 32-bit calls   the process is killed
+ *	a call that has rules for its arguments   they are looked at
+ *	any other call                            its number alone decides
  *
- *  - the numbers: an allow-list. Known calls that a box may never make answer
- *    EPERM; numbers that are on no list, also those of later kernels, answer
- *    ENOSYS, so that libraries fall back. Any other architecture, x32 and
- *    32-bit calls kill the process.
- *  - the arguments: calls that are allowed only with some arguments.
- *    Everything else passes this filter.
+ * The numbers are an allow-list. Known calls that a box may never make answer
+ * EPERM; numbers that are on no list, also those of later kernels, answer
+ * ENOSYS, so that libraries fall back.
  *
- * A comparison of a 32-bit argument is masked to 32 bits: the kernel ignores
- * the upper half, and so must we (CVE-2019-10063).
+ * Arguments are compared by their lower half: the kernel ignores the upper one
+ * of a 32-bit argument, and so must we (CVE-2019-10063). A value that has bits
+ * in the upper half only is none of those refused here.
+ *
+ * The numbers are searched in halves, by ranges that have one answer: the
+ * kernel translates the whole program for every box, and walks through it once
+ * for each call that exists to learn which are always allowed. So each
+ * instruction costs each box something. libseccomp knows the numbers; what it
+ * writes itself is twice as long.
  */
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define LOW32         0xffffffffULL
+#define X32_BIT       0x40000000U
 
 /* clang-format off: lists of words */
 static const char *const allowed[] = {
@@ -400,71 +406,61 @@ static const char *const refused[] = {
 
 /* clang-format on */
 
+enum test {
+	BITS,   /* refused when one of these bits is set */
+	EQUAL,  /* refused when it is this value */
+	DIFFER, /* refused when it is not this value */
+	UNLESS, /* none of these bits: the rules that follow do not matter */
+};
+
 struct arg_rule {
 	const char *call;
 	unsigned int arg;
-	uint64_t mask;
-	uint64_t value;
+	enum test test;
+	uint32_t value;
 	int error;
 };
 
-/* Refused when (argument & mask) == value. */
+#define NEW_NAMESPACES 0x7e020000 /* CLONE_NEW*, but NEWTIME */
+#define NEW_TIME       0x00000080 /* in clone(2) part of the signal */
+#define SET_ID         (S_ISUID | S_ISGID)
+/* O_TMPFILE without O_DIRECTORY, which it includes */
+#define CREATING (O_CREAT | 020000000)
+
+/* The rules of one call stand together; the calls made most come first. */
 static const struct arg_rule arg_rules[] = {
-	/* new namespaces: CLONE_NEW* one by one (0x80 is NEWTIME) */
-	{ "clone", 0, 0x00020000, 0x00020000, EPERM },
-	{ "clone", 0, 0x02000000, 0x02000000, EPERM },
-	{ "clone", 0, 0x04000000, 0x04000000, EPERM },
-	{ "clone", 0, 0x08000000, 0x08000000, EPERM },
-	{ "clone", 0, 0x10000000, 0x10000000, EPERM },
-	{ "clone", 0, 0x20000000, 0x20000000, EPERM },
-	{ "clone", 0, 0x40000000, 0x40000000, EPERM },
-	{ "unshare", 0, 0x00000080, 0x00000080, EPERM },
-	{ "unshare", 0, 0x00020000, 0x00020000, EPERM },
-	{ "unshare", 0, 0x02000000, 0x02000000, EPERM },
-	{ "unshare", 0, 0x04000000, 0x04000000, EPERM },
-	{ "unshare", 0, 0x08000000, 0x08000000, EPERM },
-	{ "unshare", 0, 0x10000000, 0x10000000, EPERM },
-	{ "unshare", 0, 0x20000000, 0x20000000, EPERM },
-	{ "unshare", 0, 0x40000000, 0x40000000, EPERM },
 	/* huge pages are the host's, and no limit of a box counts them */
-	{ "mmap", 3, 0x40000, 0x40000 /* MAP_HUGETLB */, ENOMEM },
-	{ "shmget", 2, 04000, 04000 /* SHM_HUGETLB */, ENOMEM },
-	{ "memfd_create", 1, 4, 4 /* MFD_HUGETLB */, ENOMEM },
-	/* a lease makes writers on the host wait; both watch shared files */
-	{ "fcntl", 1, LOW32, 1024 /* F_SETLEASE */, EPERM },
-	{ "fcntl", 1, LOW32, 1026 /* F_NOTIFY */, EPERM },
-	/* input pushed into a terminal, line disciplines, console ioctls */
-	{ "ioctl", 1, LOW32, 0x5412 /* TIOCSTI */, EPERM },
-	{ "ioctl", 1, LOW32, 0x541c /* TIOCLINUX */, EPERM },
-	{ "ioctl", 1, LOW32, 0x5423 /* TIOCSETD */, EPERM },
+	{ "mmap", 3, BITS, 0x40000 /* MAP_HUGETLB */, ENOMEM },
 	/* files that change who runs them */
-	{ "chmod", 1, S_ISUID, S_ISUID, EPERM },
-	{ "chmod", 1, S_ISGID, S_ISGID, EPERM },
-	{ "fchmod", 1, S_ISUID, S_ISUID, EPERM },
-	{ "fchmod", 1, S_ISGID, S_ISGID, EPERM },
-	{ "fchmodat", 2, S_ISUID, S_ISUID, EPERM },
-	{ "fchmodat", 2, S_ISGID, S_ISGID, EPERM },
-	{ "creat", 1, S_ISUID, S_ISUID, EPERM },
-	{ "creat", 1, S_ISGID, S_ISGID, EPERM },
-	{ "mknod", 1, S_ISUID, S_ISUID, EPERM },
-	{ "mknod", 1, S_ISGID, S_ISGID, EPERM },
-	{ "mknodat", 2, S_ISUID, S_ISUID, EPERM },
-	{ "mknodat", 2, S_ISGID, S_ISGID, EPERM },
+	{ "openat", 2, UNLESS, CREATING, 0 },
+	{ "openat", 3, BITS, SET_ID, EPERM },
+	{ "open", 1, UNLESS, CREATING, 0 },
+	{ "open", 2, BITS, SET_ID, EPERM },
+	/* a lease makes writers on the host wait; both watch shared files */
+	{ "fcntl", 1, EQUAL, 1024 /* F_SETLEASE */, EPERM },
+	{ "fcntl", 1, EQUAL, 1026 /* F_NOTIFY */, EPERM },
+	/* input pushed into a terminal, line disciplines, console ioctls */
+	{ "ioctl", 1, EQUAL, 0x5412 /* TIOCSTI */, EPERM },
+	{ "ioctl", 1, EQUAL, 0x541c /* TIOCLINUX */, EPERM },
+	{ "ioctl", 1, EQUAL, 0x5423 /* TIOCSETD */, EPERM },
+	{ "clone", 0, BITS, NEW_NAMESPACES, EPERM },
+	{ "unshare", 0, BITS, NEW_NAMESPACES | NEW_TIME, EPERM },
+	{ "shmget", 2, BITS, 04000 /* SHM_HUGETLB */, ENOMEM },
+	{ "memfd_create", 1, BITS, 4 /* MFD_HUGETLB */, ENOMEM },
+	{ "chmod", 1, BITS, SET_ID, EPERM },
+	{ "fchmod", 1, BITS, SET_ID, EPERM },
+	{ "fchmodat", 2, BITS, SET_ID, EPERM },
+	{ "creat", 1, BITS, SET_ID, EPERM },
+	{ "mknod", 1, BITS, SET_ID, EPERM },
+	{ "mknodat", 2, BITS, SET_ID, EPERM },
+	{ "socketpair", 0, DIFFER, AF_UNIX, EAFNOSUPPORT },
+	/* only asked, never changed */
+	{ "personality", 0, DIFFER, 0xffffffff, EPERM },
 };
 
-/* open with a mode: only where a file is created does the mode count. */
-static const struct {
-	const char *call;
-	unsigned int flags_arg;
-} creating[] = {
-	{ "open", 1 },
-	{ "openat", 2 },
-};
-
-static void die(const char *what, const char *name, int r)
+static void die(const char *what, const char *name)
 {
-	(void)fprintf(stderr, "filter-gen: %s %s: %s\n", what, name,
-		      strerror(-r));
+	(void)fprintf(stderr, "filter-gen: %s '%s'\n", what, name);
 	exit(1);
 }
 
@@ -474,154 +470,172 @@ static int number(const char *name)
 	int nr = seccomp_syscall_resolve_name(name);
 
 	if (nr == __NR_SCMP_ERROR)
-		die("unknown call", name, -EINVAL);
+		die("unknown call", name);
 	return nr < 0 ? -1 : nr;
 }
 
-static void rule(scmp_filter_ctx f, uint32_t action, const char *name,
-		 unsigned int n, const struct scmp_arg_cmp *args)
-{
-	int nr = number(name);
-	int r;
+/* The program. */
 
-	if (nr < 0)
+#define MOST 2048
+
+static struct sock_filter table[MOST];
+static unsigned int n_table;
+
+#define DATA(field) ((uint32_t)offsetof(struct seccomp_data, field))
+#define ERROR(e)    (SECCOMP_RET_ERRNO | (uint32_t)(e))
+
+static unsigned int emit(uint16_t code, uint32_t k, unsigned int jt,
+			 unsigned int jf)
+{
+	if (n_table == MOST || jt > 255 || jf > 255)
+		die("a jump or the program is too long at", "emit");
+	table[n_table] = (struct sock_filter){
+		.code = code, .jt = (uint8_t)jt, .jf = (uint8_t)jf, .k = k
+	};
+	return n_table++;
+}
+
+static void load(uint32_t offset)
+{
+	(void)emit(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0);
+}
+
+static void ret(uint32_t what)
+{
+	(void)emit(BPF_RET | BPF_K, what, 0, 0);
+}
+
+static void check_architecture(void)
+{
+	load(DATA(arch));
+	(void)emit(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0);
+	ret(SECCOMP_RET_KILL_PROCESS);
+	load(DATA(nr));
+#ifdef __x86_64__
+	/* x32; and -1, which a tracer leaves where it took a call away */
+	(void)emit(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 3);
+	(void)emit(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1);
+	ret(ERROR(ENOSYS));
+	ret(SECCOMP_RET_KILL_PROCESS);
+#endif
+}
+
+/* The argument's lower half; every architecture here is little-endian. */
+static void check_argument(const struct arg_rule *r)
+{
+	load(DATA(args) + r->arg * sizeof(uint64_t));
+	switch (r->test) {
+	case BITS:
+		(void)emit(BPF_JMP | BPF_JSET | BPF_K, r->value, 0, 1);
+		break;
+	case EQUAL:
+		(void)emit(BPF_JMP | BPF_JEQ | BPF_K, r->value, 0, 1);
+		break;
+	case DIFFER:
+		(void)emit(BPF_JMP | BPF_JEQ | BPF_K, r->value, 1, 0);
+		break;
+	case UNLESS:
+		(void)emit(BPF_JMP | BPF_JSET | BPF_K, r->value, 1, 0);
+		ret(SECCOMP_RET_ALLOW);
 		return;
-	r = seccomp_rule_add_array(f, action, nr, n, args);
-	if (r < 0)
-		die("add", name, r);
+	}
+	ret(ERROR(r->error));
 }
 
-static scmp_filter_ctx filter_new(uint32_t otherwise)
+static void check_arguments(void)
 {
-	scmp_filter_ctx f = seccomp_init(otherwise);
+	for (size_t i = 0; i < ARRAY_SIZE(arg_rules);) {
+		const char *call = arg_rules[i].call;
+		int nr = number(call);
+		unsigned int start = n_table;
 
-	if (!f ||
-	    seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS))
-		die("create", "filter", -ENOMEM);
-	return f;
-}
-
-static scmp_filter_ctx numbers(void)
-{
-	scmp_filter_ctx f = filter_new(SCMP_ACT_ERRNO(ENOSYS));
-
-	(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
-		rule(f, SCMP_ACT_ALLOW, allowed[i], 0, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
-		rule(f, SCMP_ACT_ERRNO(EPERM), refused[i], 0, NULL);
-	rule(f, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socket", 0, NULL);
-	return f;
-}
-
-static void refuse_creating(scmp_filter_ctx f)
-{
-	static const uint64_t set_id[] = { S_ISUID, S_ISGID };
-	/* O_TMPFILE without O_DIRECTORY, which it includes */
-	static const uint64_t create[] = { O_CREAT, 020000000 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(creating); i++)
-		for (int k = 0; k < 4; k++) {
-			unsigned int at = creating[i].flags_arg;
-			const struct scmp_arg_cmp args[] = {
-				SCMP_CMP64(at, SCMP_CMP_MASKED_EQ,
-					   create[k / 2], create[k / 2]),
-				SCMP_CMP64(at + 1, SCMP_CMP_MASKED_EQ,
-					   set_id[k % 2], set_id[k % 2]),
-			};
-
-			rule(f, SCMP_ACT_ERRNO(EPERM), creating[i].call, 2,
-			     args);
-		}
-}
-
-/* Refuses every value of a 32-bit argument but the ones listed. */
-static void only(scmp_filter_ctx f, const char *call, int error,
-		 const uint32_t *values, size_t n)
-{
-	for (uint32_t bit = 0; bit < 32; bit++) {
-		/* Refuse what differs from all listed values in one bit. */
-		uint64_t mask = 1ULL << bit;
-		bool zero = true;
-		bool one = true;
-
-		for (size_t i = 0; i < n; i++) {
-			zero = zero && !(values[i] & mask);
-			one = one && (values[i] & mask);
-		}
-		if (!zero && !one)
+		if (nr >= 0)
+			(void)emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0,
+				   0);
+		for (; i < ARRAY_SIZE(arg_rules) &&
+		       strcmp(arg_rules[i].call, call) == 0;
+		     i++)
+			if (nr >= 0)
+				check_argument(&arg_rules[i]);
+		if (nr < 0)
 			continue;
-		rule(f, SCMP_ACT_ERRNO(error), call, 1,
-		     &(struct scmp_arg_cmp){ .arg = 0,
-					     .op = SCMP_CMP_MASKED_EQ,
-					     .datum_a = mask,
-					     .datum_b = zero ? mask : 0 });
+		ret(SECCOMP_RET_ALLOW);
+		table[start].jf = (uint8_t)(n_table - start - 1);
 	}
 }
 
-static scmp_filter_ctx arguments(void)
-{
-	static const uint32_t unix_only[] = { AF_UNIX };
-	static const uint32_t query_only[] = { 0xffffffff };
-	scmp_filter_ctx f = filter_new(SCMP_ACT_ALLOW);
+/* The numbers, as ranges with one answer. */
 
-	for (size_t i = 0; i < ARRAY_SIZE(arg_rules); i++) {
-		const struct arg_rule *a = &arg_rules[i];
-		const struct scmp_arg_cmp cmp = { .arg = a->arg,
-						  .op = SCMP_CMP_MASKED_EQ,
-						  .datum_a = a->mask,
-						  .datum_b = a->value };
+#define NUMBERS 1024
 
-		rule(f, SCMP_ACT_ERRNO((unsigned int)a->error), a->call, 1,
-		     &cmp);
-	}
-	refuse_creating(f);
-	only(f, "socketpair", EAFNOSUPPORT, unix_only, 1);
-	only(f, "personality", EPERM, query_only, 1);
-	return f;
-}
-
-struct insn {
-	uint16_t code;
-	uint8_t jt;
-	uint8_t jf;
-	uint32_t k;
+struct range {
+	uint32_t from;
+	uint32_t answer;
 };
 
-#define MOST        4096
-#define RET_ALLOW   0x7fff0000U
-#define RET_K       0x06
-#define JUMP_ALWAYS 0x05
+static uint32_t answers[NUMBERS];
+static struct range ranges[NUMBERS];
 
-/* Appends the instructions of `f` at table[n]; the new number of them. */
-static size_t export(scmp_filter_ctx f, struct insn *table, size_t n)
+static void answer(const char *name, uint32_t what)
 {
-	FILE *tmp = tmpfile();
+	int nr = number(name);
 
-	if (!tmp || seccomp_export_bpf(f, fileno(tmp)) < 0)
-		die("export", "filter", -errno);
-	rewind(tmp);
-	while (n < MOST && fread(&table[n], sizeof(*table), 1, tmp) == 1)
-		n++;
-	(void)fclose(tmp);
-	seccomp_release(f);
+	if (nr >= NUMBERS)
+		die("a number is too high:", name);
+	if (nr >= 0)
+		answers[nr] = what;
+}
+
+static size_t find_ranges(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < NUMBERS; i++)
+		answers[i] = ERROR(ENOSYS);
+	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
+		answer(allowed[i], SECCOMP_RET_ALLOW);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+		answer(refused[i], ERROR(EPERM));
+	answer("socket", ERROR(EAFNOSUPPORT));
+	for (uint32_t i = 0; i < NUMBERS; i++)
+		if (i == 0 || answers[i] != answers[i - 1])
+			ranges[n++] = (struct range){ i, answers[i] };
 	return n;
+}
+
+/* Below the middle goes on with the next instruction, the rest jumps. */
+static void search(const struct range *r, size_t n)
+{
+	size_t half = n / 2;
+	unsigned int at;
+
+	if (n == 1) {
+		ret(r->answer);
+		return;
+	}
+	(void)emit(BPF_JMP | BPF_JGE | BPF_K, r[half].from, 0, 1);
+	at = emit(BPF_JMP | BPF_JA, 0, 0, 0);
+	search(r, half);
+	table[at].k = n_table - at - 1;
+	/* Near enough for the comparison to jump by itself? */
+	if (table[at].k <= 254) {
+		memmove(&table[at], &table[at + 1],
+			(n_table - at - 1) * sizeof(*table));
+		n_table--;
+		table[at - 1].jt = (uint8_t)(n_table - at);
+		table[at - 1].jf = 0;
+	}
+	search(r + half, n - half);
 }
 
 int main(void)
 {
-	static struct insn table[MOST];
-	size_t first = export(arguments(), table, 0);
-	size_t all = export(numbers(), table, first);
-
-	for (size_t i = 0; i < first; i++)
-		if (table[i].code == RET_K && table[i].k == RET_ALLOW) {
-			table[i].code = JUMP_ALWAYS;
-			table[i].k = (uint32_t)(first - i - 1);
-		}
+	check_architecture();
+	check_arguments();
+	search(ranges, find_ranges());
 	printf("/* Made by filter-gen.c; do not edit. */\n\n"
 	       "static const struct uapi_filter filter[] = {\n");
-	for (size_t i = 0; i < all; i++)
+	for (unsigned int i = 0; i < n_table; i++)
 		printf("\t{ 0x%02x, %u, %u, 0x%08x },\n", table[i].code,
 		       table[i].jt, table[i].jf, table[i].k);
 	printf("};\n");
