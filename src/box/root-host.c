@@ -20,10 +20,8 @@ static const struct {
 } shown[] = {
 	{ "/usr", WIRE_MNT_RO },
 	{ "/etc/ld.so.cache", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL },
-	{ "/etc/ld.so.conf.d", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
 	{ "/etc/alternatives", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
 	{ "/etc/ssl/certs", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
-	{ "/etc/ca-certificates", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
 	{ "/etc/mime.types", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL },
 };
 
@@ -114,11 +112,15 @@ static unsigned int n_cpus(const struct cordon_spec *s)
 	return (unsigned int)MIN(n, (uint64_t)MAX(host, 1));
 }
 
+/* What the kernel writes of one processor is less. */
+#define CPUINFO_MOST 4096
+
 /* The first n processors of the host's list; they are numbered from 0. */
 static void cpuinfo(struct pack *p, unsigned int n)
 {
 	static const char path[] = "/proc/cpuinfo";
-	char *text = malloc(65536);
+	size_t size = (size_t)n * CPUINFO_MOST;
+	char *text = malloc(size);
 	ssize_t len;
 	char *end;
 
@@ -126,7 +128,8 @@ static void cpuinfo(struct pack *p, unsigned int n)
 		(void)err_set(&p->err, ENOMEM, "out of memory");
 		return;
 	}
-	len = io_read_file(AT_FDCWD, path, text, 65536);
+	/* The kernel writes it while it is read: no more than is needed. */
+	len = io_read_file(AT_FDCWD, path, text, size);
 	end = text;
 	for (unsigned int i = 0; len > 0 && i < n && *end; i++) {
 		char *blank = strstr(end, "\n\n");
@@ -175,17 +178,13 @@ static void stat_file(struct pack *p, unsigned int n)
 
 static void cpu_files(struct pack *p, unsigned int n)
 {
-	static const char *const lists[] = { "online", "possible", "present" };
 	char range[16];
 	char path[64];
 
 	(void)snprintf(range, sizeof(range), n > 1 ? "0-%u\n" : "0\n", n - 1);
-	dir(p, "/sys");
-	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		(void)snprintf(path, sizeof(path), "/sys/devices/system/cpu/%s",
-			       lists[i]);
-		file(p, path, range);
-	}
+	file(p, "/sys/devices/system/cpu/online", range);
+	link_to(p, "/sys/devices/system/cpu/possible", "online");
+	link_to(p, "/sys/devices/system/cpu/present", "online");
 	for (unsigned int i = 0; i < n && i < 256; i++) {
 		(void)snprintf(path, sizeof(path),
 			       "/sys/devices/system/cpu/cpu%u", i);
@@ -226,12 +225,9 @@ static void etc(struct pack *p, const struct cordon_spec *s)
 	(void)snprintf(text, sizeof(text),
 		       "127.0.0.1 localhost %s\n::1 localhost\n", name);
 	file(p, "/etc/hosts", text);
-	(void)snprintf(text, sizeof(text), "%s\n", name);
-	file(p, "/etc/hostname", text);
 	file(p, "/etc/nsswitch.conf",
 	     "passwd: files\ngroup: files\nhosts: files dns\n");
 	file(p, "/etc/resolv.conf", "# no network\n");
-	file(p, "/etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n");
 	n = readlink("/etc/localtime", target, sizeof(target) - 1);
 	if (n > 0) {
 		target[n] = '\0';
@@ -264,7 +260,6 @@ void root_host_files(struct pack *p, const struct cordon_spec *s)
 {
 	unsigned int cpus = n_cpus(s);
 
-	dir(p, "/proc");
 	dir(p, "/dev");
 	dir(p, "/etc");
 	dir(p, "/run");

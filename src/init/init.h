@@ -80,6 +80,9 @@ int stages_run(struct init *in, enum stage_table table);
 int records_lay(struct init *in, const struct wire_blob *blob,
 		struct wire_records records, bool trusted);
 
+/* Files of /proc that the spec brings and stage_mounts() puts there. */
+extern const char *const proc_instead[];
+
 /* Runs all steps and talks to the keeper about them; does not return. */
 void steps_run(struct init *in) __attribute__((noreturn));
 

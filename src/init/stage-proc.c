@@ -3,7 +3,8 @@
 /*
  * The box's root to be, and in it a procfs of its own pid namespace with
  * everything at the top covered but what programs need. The list says what
- * stays, so an entry that a later kernel adds is covered too.
+ * stays, so an entry that a later kernel adds is covered too. What files of
+ * the root stand in for is covered with them, in stage_mounts().
  *
  * The root is a tmpfs, mounted over "/" of the mount namespace that we were
  * born with, a copy of the keeper's. Until its place is ready the procfs waits
@@ -45,6 +46,9 @@ static bool is_kept(const char *name)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		if (strcmp(name, kept[i]) == 0)
+			return true;
+	for (size_t i = 0; proc_instead[i]; i++)
+		if (strcmp(name, proc_instead[i]) == 0)
 			return true;
 	return false;
 }

@@ -23,9 +23,8 @@
  * Files of the root's own that stand in for the kernel's. The spec puts them
  * into /proc of the root, where the procfs will hide them.
  */
-static const char *const instead[] = {
-	"cpuinfo", "meminfo", "stat", "uptime", "loadavg",
-};
+const char *const proc_instead[] = { "cpuinfo", "meminfo", "stat",
+				     "uptime",  "loadavg", NULL };
 
 int stage_enter(struct init *in)
 {
@@ -148,8 +147,8 @@ int stage_mounts(struct init *in)
 	for (uint32_t i = 0; i < in->box->n_mounts; i++)
 		if (mount_one(in, i) < 0)
 			return -in->err.code;
-	for (size_t i = 0; i < ARRAY_SIZE(instead); i++)
-		if (stand_in(in, instead[i]) < 0)
+	for (size_t i = 0; proc_instead[i]; i++)
+		if (stand_in(in, proc_instead[i]) < 0)
 			return -in->err.code;
 	return freeze_proc(in);
 }

@@ -291,6 +291,8 @@ void steps_run(struct init *in)
 			;
 		step = next;
 	}
+	/* So that what the keeper reads now is what was used. */
+	kill_the_rest();
 	say(&r, WIRE_ENDED, NULL, 0);
 	_exit(0);
 }

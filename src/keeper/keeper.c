@@ -126,6 +126,7 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 	k->client = NO_FD;
 	k->record = NO_FD;
 	k->net.own = NO_FD;
+	net_ahead(k);
 	k->is_reused = is_reused;
 	make_id(k);
 	if (watch_client(k, client, err) < 0) {
@@ -133,10 +134,8 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 		k->is_over = true; /* nobody could be heard or refused */
 		return;
 	}
-	if (world_find_caller(&k->world, err) == 0)
-		net_ahead(k);
-	if (err->code || cg_tree_open(&k->cg, err) < 0 ||
-	    world_open(&k->world, err) < 0) {
+	if (world_find_caller(&k->world, err) < 0 ||
+	    cg_tree_open(&k->cg, err) < 0 || world_open(&k->world, err) < 0) {
 		(void)err_stage(err, "keeper");
 		return;
 	}

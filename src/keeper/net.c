@@ -75,7 +75,7 @@ void net_ahead(struct keeper *k)
 	cpu_set_t others;
 	int pair[2];
 
-	if (!k->world.is_root || !other_cpus(&others) ||
+	if (k->net.pid || geteuid() != 0 || !other_cpus(&others) ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return;
 	child.keepers = pair[0];
@@ -94,7 +94,7 @@ int net_enter(struct keeper *k)
 	char path[64];
 	char c;
 
-	if (k->net.pid <= 0 || k->net.is_used)
+	if (k->net.pid <= 0 || k->net.is_used || !k->world.is_root)
 		return -ENOENT;
 	k->net.is_used = true;
 	if (!atomic_exchange(&child.is_taken, true))
@@ -102,6 +102,8 @@ int net_enter(struct keeper *k)
 	(void)snprintf(path, sizeof(path), "%d/ns/net", (int)k->net.pid);
 	if (read(k->net.sock, &c, 1) == 1)
 		fd = openat(k->world.proc, path, O_RDONLY | O_CLOEXEC);
+	/* It may go now; with it no unmapping has to reach another CPU. */
+	fd_close(&k->net.sock);
 	k->net.own = openat(k->world.proc, "self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || k->net.own < 0 || setns(fd, CLONE_NEWNET) < 0)
 		fd_close(&k->net.own);
@@ -120,8 +122,7 @@ void net_done(struct keeper *k)
 {
 	if (k->net.pid <= 0)
 		return;
-	(void)close(k->net.sock);
-	(void)kill(k->net.pid, SIGKILL);
+	fd_close(&k->net.sock);
 	(void)waitpid(k->net.pid, NULL, 0);
 	k->net.pid = 0;
 }

@@ -305,6 +305,9 @@ void run_init_said(struct keeper *k, struct box *b)
 		case WIRE_ENDED:
 		case WIRE_FAILED:
 			take_outcome(b, &msg.outcome);
+			/* Only init is left, and takes its time to end. */
+			fill_usage(k, b, NULL);
+			look_at_disks(b);
 			b->heard = true;
 			b->late_at = clock_us() + LATE_US;
 			break;
@@ -366,8 +369,10 @@ void run_init_died(struct keeper *k, struct box *b)
 		b->outcome.end = WIRE_BY_LOSS;
 	if (!b->heard && b->started)
 		b->outcome.wall_us = (uint64_t)(clock_us() - b->started);
-	fill_usage(k, b, &ru);
-	look_at_disks(b);
+	if (!b->heard || k->cg.role[CG_MEMORY].fd < 0)
+		fill_usage(k, b, &ru);
+	if (!b->heard)
+		look_at_disks(b);
 	keeper_moment("ended");
 	(void)cg_box_remove(&k->cg, &b->cg);
 	keeper_moment("removed");

@@ -42,9 +42,21 @@ _Static_assert(ARRAY_SIZE(roles) == CG_ROLES, "a row for each role");
 
 #define LEAF "cordon-host"
 
+/* A mounted hierarchy. */
+struct mount_line {
+	char root[256];
+	char point[256];
+	bool v2;
+	char options[256]; /* the controllers are among them */
+};
+
+#define MAX_MOUNTS 24
+
 struct scan {
-	char mounts[32768];
+	char text[32768];
 	char groups[4096];
+	struct mount_line mounts[MAX_MOUNTS];
+	int n_mounts;
 };
 
 const char *cg_role_name(enum cg_role role)
@@ -93,66 +105,83 @@ static bool own_path(const char *groups, const char *controller, char *ret,
 	return false;
 }
 
-struct mount_line {
-	char root[256];
-	char point[256];
-	char type[32];
-	char options[256];
-};
+/* Copies the word at *p, and moves behind it and its space. */
+static void take_word(const char **p, char *ret, size_t size)
+{
+	size_t len = strcspn(*p, " \n");
+
+	if (size > 0)
+		(void)snprintf(ret, size, "%.*s", (int)len, *p);
+	*p += len + ((*p)[len] == ' ');
+}
 
 /*
- * mountinfo: id parent dev root point options [tags] - type source options
+ * One line of mountinfo, if it is a cgroup's:
+ * id parent dev root point options [tags] - type source options
  */
-static bool parse_mount(const char *line, size_t len, struct mount_line *ret)
+static bool parse_mount(const char *line, const char *end,
+			struct mount_line *ret)
 {
-	char copy[1024];
-	char *dash;
+	static const char type[] = " - cgroup";
+	const char *dash = memmem(line, (size_t)(end - line), type,
+				  sizeof(type) - 1);
 
-	if (len >= sizeof(copy))
-		return false;
-	memcpy(copy, line, len);
-	copy[len] = '\0';
-	dash = strstr(copy, " - ");
 	if (!dash)
 		return false;
-	return sscanf(copy, "%*s %*s %*s %255s %255s", ret->root, ret->point) ==
-		       2 &&
-	       sscanf(dash, " - %31s %*s %255s", ret->type, ret->options) == 2;
+	for (int i = 0; i < 3; i++)
+		take_word(&line, NULL, 0);
+	take_word(&line, ret->root, sizeof(ret->root));
+	take_word(&line, ret->point, sizeof(ret->point));
+	dash += sizeof(type) - 1;
+	ret->v2 = *dash == '2';
+	take_word(&dash, NULL, 0);
+	take_word(&dash, NULL, 0);
+	take_word(&dash, ret->options, sizeof(ret->options));
+	return true;
+}
+
+static void parse_mounts(struct scan *scan)
+{
+	for (const char *p = scan->text; *p && scan->n_mounts < MAX_MOUNTS;) {
+		const char *end = strchrnul(p, '\n');
+
+		if (parse_mount(p, end, &scan->mounts[scan->n_mounts]))
+			scan->n_mounts++;
+		p = end + (*end == '\n');
+	}
 }
 
 /* Finds the mounted hierarchy with `controller`, "" for version 2. */
-static bool find_mount(const char *mounts, const char *controller,
-		       struct mount_line *ret)
+static const struct mount_line *find_mount(const struct scan *scan,
+					   const char *controller)
 {
-	const char *type = *controller ? "cgroup" : "cgroup2";
+	for (int i = 0; i < scan->n_mounts; i++) {
+		const struct mount_line *m = &scan->mounts[i];
 
-	for (const char *p = mounts; *p;) {
-		size_t len = strcspn(p, "\n");
-
-		if (parse_mount(p, len, ret) && strcmp(ret->type, type) == 0 &&
-		    (!*controller || has_word(ret->options, controller)))
-			return true;
-		p += len + (p[len] == '\n');
+		if (*controller ? !m->v2 && has_word(m->options, controller)
+				: m->v2)
+			return m;
 	}
-	return false;
+	return NULL;
 }
 
 /* The directory of our own group under that mount. */
-static bool own_dir(const struct scan *scan, const char *controller,
-		    struct mount_line *m, char *ret, size_t size)
+static const struct mount_line *own_dir(const struct scan *scan,
+					const char *controller, char *ret,
+					size_t size)
 {
+	const struct mount_line *m = find_mount(scan, controller);
 	char path[256];
 	size_t skip;
 
-	if (!find_mount(scan->mounts, controller, m) ||
-	    !own_path(scan->groups, controller, path, sizeof(path)))
-		return false;
+	if (!m || !own_path(scan->groups, controller, path, sizeof(path)))
+		return NULL;
 	skip = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
 	if (skip && strncmp(path, m->root, skip) != 0)
 		skip = strlen(path);
 	(void)snprintf(ret, size, "%s%s", m->point,
 		       strcmp(path + skip, "/") == 0 ? "" : path + skip);
-	return true;
+	return m;
 }
 
 static int open_dir(const char *path)
@@ -175,16 +204,19 @@ static void parent_set(struct cg_parent *p, const char *path, bool v2)
 static void find_v1(struct cg_tree *tree, const struct scan *scan,
 		    enum cg_role role)
 {
-	struct mount_line m;
+	const struct mount_line *m;
 	char dir[CG_PATH_MAX];
 
-	if (!roles[role].v1 ||
-	    !own_dir(scan, roles[role].v1, &m, dir, sizeof(dir)))
+	if (!roles[role].v1)
 		return;
-	if (!is_writable(dir))
-		(void)snprintf(dir, sizeof(dir), "%s/cordon/%u", m.point,
+	m = own_dir(scan, roles[role].v1, dir, sizeof(dir));
+	if (m && !is_writable(dir)) {
+		(void)snprintf(dir, sizeof(dir), "%s/cordon/%u", m->point,
 			       (unsigned int)geteuid());
-	if (is_writable(dir))
+		if (!is_writable(dir))
+			m = NULL;
+	}
+	if (m)
 		parent_set(&tree->role[role], dir, false);
 }
 
@@ -297,15 +329,15 @@ static void v2_parent(const struct mount_line *m, const char *own, char *ret,
 
 static void find_v2(struct cg_tree *tree, const struct scan *scan)
 {
-	struct mount_line m;
 	char own[CG_PATH_MAX];
 	char dir[CG_PATH_MAX];
+	const struct mount_line *m = own_dir(scan, "", own, sizeof(own));
 	bool limits = tree->role[CG_MEMORY].fd < 0;
 
-	if (!own_dir(scan, "", &m, own, sizeof(own)))
+	if (!m)
 		return;
 	if (limits)
-		v2_parent(&m, own, dir, sizeof(dir));
+		v2_parent(m, own, dir, sizeof(dir));
 	else
 		(void)snprintf(dir, sizeof(dir), "%s",
 			       is_writable(own) ? own : "");
@@ -366,14 +398,16 @@ int cg_tree_open(struct cg_tree *tree, struct err *err)
 	memset(tree, 0, sizeof(*tree));
 	for (int i = 0; i < CG_ROLES; i++)
 		tree->role[i].fd = NO_FD;
-	r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", scan.mounts,
-			 sizeof(scan.mounts));
+	r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", scan.text,
+			 sizeof(scan.text));
 	if (r < 0)
 		return err_errno(err, (int)-r, "read /proc/self/mountinfo");
 	r = io_read_file(AT_FDCWD, "/proc/self/cgroup", scan.groups,
 			 sizeof(scan.groups));
 	if (r < 0)
 		return err_errno(err, (int)-r, "read /proc/self/cgroup");
+	scan.n_mounts = 0;
+	parse_mounts(&scan);
 	for (int i = 0; i < CG_ROLES; i++)
 		find_v1(tree, &scan, (enum cg_role)i);
 	find_v2(tree, &scan);

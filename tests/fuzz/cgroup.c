@@ -32,14 +32,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *p = (const char *)data;
 	char cpus[4096];
 
-	take(scan.mounts, sizeof(scan.mounts), &p, &size);
+	take(scan.text, sizeof(scan.text), &p, &size);
 	take(scan.groups, sizeof(scan.groups), &p, &size);
 	take(cpus, sizeof(cpus), &p, &size);
+	scan.n_mounts = 0;
+	parse_mounts(&scan);
 	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++) {
-		struct mount_line m;
 		char dir[CG_PATH_MAX];
 
-		if (own_dir(&scan, controllers[i], &m, dir, sizeof(dir)))
+		if (own_dir(&scan, controllers[i], dir, sizeof(dir)))
 			MUST(strlen(dir) < sizeof(dir));
 	}
 	memset(&tree, 0, sizeof(tree));
