@@ -580,7 +580,7 @@ TEST(cause_setup_in_each_stage)
 	static const char *const stages[] = { "root",  "mounts",  "files",
 					      "enter", "limits",  "landlock",
 					      "caps",  "seccomp", "identity",
-					      "user" };
+					      "user",  "groups" };
 	const char *build = getenv("CORDON_BUILD");
 	bool limits = has_limits();
 	char path[4200];

@@ -33,6 +33,7 @@
 #define WIRE_WORK_MAGIC 0x43520202U
 #define WIRE_MAX_MOUNTS 64
 #define WIRE_MAX_STEPS  64
+#define WIRE_MAX_TASKS  8
 #define WIRE_MAX_SIZE   (512ULL << 20)
 
 struct wire_limits {
@@ -181,7 +182,7 @@ enum wire_type {
 	WIRE_NEXT,    /* client, keeper: go on with the next block */
 	WIRE_TERM,    /* keeper: SIGTERM to the program */
 	WIRE_GO,      /* keeper: the ids are mapped */
-	WIRE_CONF,    /* keeper: fds box, then mounts in order */
+	WIRE_CONF,    /* keeper: fds box, tasks, then mounts in order */
 	WIRE_WORK,    /* keeper: fds work, stdin, stdout, stderr */
 	WIRE_STARTED, /* init, keeper: fd of the terminal, if any */
 	WIRE_BLOCK,   /* init, keeper: a block ended, more may follow */
@@ -245,6 +246,7 @@ struct wire_conf {
 	uint32_t job;
 	uint64_t mount_mask; /* bit i: mounts[i] has a descriptor */
 	uint32_t skip;       /* bits of enum wire_layer that are not there */
+	uint32_t n_tasks;    /* version 1 groups to enter */
 	uint32_t n_affinity; /* no cpuset: bind to these CPUs instead */
 	uint16_t affinity[256];
 };

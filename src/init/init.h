@@ -31,6 +31,7 @@ struct init {
 	const struct wire_box *box;
 	const struct wire_work *work;
 	uint32_t job;
+	int tasks[WIRE_MAX_TASKS];   /* of the groups to enter */
 	int mounts[WIRE_MAX_MOUNTS]; /* detached, in the spec's order */
 	int stdio[3];
 	int root; /* the root directory, once there is one */
@@ -45,7 +46,7 @@ typedef int init_stage_fn(struct init *in);
 
 /* Knowing who we are. */
 init_stage_fn stage_user;     /* our user and group, the parent's death */
-init_stage_fn stage_identity; /* cgroup view, session keyring */
+init_stage_fn stage_identity; /* session keyring */
 init_stage_fn stage_proc;     /* an empty root with a covered procfs */
 init_stage_fn stage_enter;    /* make it the root; the old one is gone */
 
@@ -54,6 +55,7 @@ init_stage_fn stage_name;   /* host name */
 init_stage_fn stage_root;   /* the root's own files */
 init_stage_fn stage_mounts; /* everything that is mounted into it */
 init_stage_fn stage_freeze; /* no more changes to the root */
+init_stage_fn stage_groups; /* our cgroups, the top of what we see */
 init_stage_fn stage_tty;    /* a terminal, if asked for */
 init_stage_fn stage_limits; /* resource limits of each process */
 init_stage_fn stage_landlock;

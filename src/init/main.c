@@ -66,7 +66,7 @@ static int receive_ids(void)
 	return n < 0 ? n : 0;
 }
 
-/* The box's spec, then its mounts in order. */
+/* The box's spec, its groups, then its mounts in order. */
 static int receive_box(void)
 {
 	int fds[IO_MAX_FDS];
@@ -79,6 +79,11 @@ static int receive_box(void)
 	init.box = map_blob(fds[0], &size);
 	if (!init.box || wire_check_box(init.box, size, &init.err) < 0)
 		return -init.err.code;
+	if (init.conf.n_tasks > WIRE_MAX_TASKS ||
+	    at + (int)init.conf.n_tasks > n)
+		return err_set(&init.err, EPROTO, "a group is missing");
+	for (uint32_t i = 0; i < init.conf.n_tasks; i++)
+		init.tasks[i] = fds[at++];
 	for (uint32_t i = 0; i < init.box->n_mounts; i++) {
 		init.mounts[i] = NO_FD;
 		if (!(init.conf.mount_mask & 1ULL << i))

@@ -43,13 +43,22 @@ int stage_user(struct init *in)
 
 int stage_identity(struct init *in)
 {
-	/* Now that we are in our groups, they are the top of what we see. */
-	if (unshare(CLONE_NEWCGROUP) < 0)
-		return err_errno(&in->err, errno, "make a cgroup namespace");
 	/* ENOSYS: a kernel without keys has none to inherit */
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
 	    errno != ENOSYS)
 		return err_errno(&in->err, errno, "make a session keyring");
+	return 0;
+}
+
+int stage_groups(struct init *in)
+{
+	for (uint32_t i = 0; i < in->conf.n_tasks; i++) {
+		if (write(in->tasks[i], "0", 1) != 1)
+			return err_errno(&in->err, errno, "join a cgroup");
+		fd_close(&in->tasks[i]);
+	}
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		return err_errno(&in->err, errno, "make a cgroup namespace");
 	return 0;
 }
 

@@ -43,6 +43,7 @@ static const struct stage box[] = {
 	{ "root", stage_root },
 	{ "mounts", stage_mounts },
 	{ "freeze", stage_freeze },
+	{ "groups", stage_groups }, /* from here on limited */
 	{ "tty", stage_tty },
 	{ "limits", stage_limits },
 	{ "landlock", stage_landlock },

@@ -115,7 +115,8 @@ int box_configure(struct keeper *k, struct box *b, int fd, struct err *err)
 {
 	struct wire_conf conf = { .type = WIRE_CONF };
 	int all[IO_MAX_FDS] = { fd };
-	int n = 0;
+	int n_mounts = 0;
+	int n;
 	int r;
 
 	b->spec = spec_map(fd, err);
@@ -125,16 +126,22 @@ int box_configure(struct keeper *k, struct box *b, int fd, struct err *err)
 		return err_stage(err, "layers");
 	if (set_limits(k, b, &b->spec->limits, &conf, err) < 0)
 		return err_stage(err, "cgroup");
-	r = mounts_open(k, b, b->spec, all + 1, &n, &conf.mount_mask, err);
+	n = box_open_tasks(k, b, all + 1, err);
+	if (n < 0)
+		return err_stage(err, "cgroup");
+	conf.n_tasks = (uint32_t)n++;
+	r = mounts_open(k, b, b->spec, all + n, &n_mounts, &conf.mount_mask,
+			err);
+	n += n_mounts;
 	if (r == 0) {
-		r = io_send(b->sock, &conf, sizeof(conf), all, n + 1);
+		r = io_send(b->sock, &conf, sizeof(conf), all, n);
 		if (init_is_gone(r))
 			r = 0;
 		else if (r < 0)
 			(void)err_errno(err, -r, "send the spec to init");
 	}
-	for (int i = 0; i < n; i++)
-		(void)close(all[1 + i]);
+	for (int i = 1; i < n; i++)
+		(void)close(all[i]);
 	if (r < 0)
 		return err_stage(err, "init");
 	b->outcome.not_enforced = conf.skip;

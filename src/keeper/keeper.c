@@ -140,7 +140,6 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 		return;
 	}
 	keeper_moment("world");
-	record_sweep(&k->world);
 	if (record_open(k, err) < 0) {
 		(void)err_stage(err, "record");
 		return;
@@ -190,6 +189,13 @@ void keeper_step(struct keeper *k, int timeout_ms)
 		net_done(k);
 }
 
+void keeper_sweep(struct keeper *k)
+{
+	if (!k->is_swept && k->record >= 0)
+		record_sweep(&k->world);
+	k->is_swept = true;
+}
+
 void keeper_close(struct keeper *k)
 {
 	for (int i = 0; i < k->top; i++) {
@@ -200,6 +206,7 @@ void keeper_close(struct keeper *k)
 		(void)cg_box_kill(&b->cg);
 		box_release(k, b);
 	}
+	keeper_sweep(k);
 	record_remove(k);
 	net_done(k);
 	fd_close(&k->sock);

@@ -19,7 +19,7 @@
  *	uids.c    host uids for boxes, so that no two have the same
  *	record.c  the note from which a later start cleans up after a crash
  *	net.c     the first network namespace, made ahead
- *	spawn.c   an empty box: cgroups, namespaces, init (parked)
+ *	spawn.c   an empty box: namespaces, init, cgroups (parked)
  *	mounts.c  what is mounted into a box, as descriptors
  *	configure.c  a parked box gets its spec: limits, ids, mounts
  *	run.c     a box gets its work; its life and its end
@@ -131,6 +131,7 @@ struct keeper {
 		int own; /* the namespace to come back to */
 		bool is_used;
 	} net;
+	bool is_swept;  /* looked for what others left behind */
 	bool is_reused; /* more runs will follow: make the next box ahead */
 };
 
@@ -162,6 +163,12 @@ int keeper_fd(const struct keeper *k);
 int keeper_timeout_ms(const struct keeper *k);
 void keeper_step(struct keeper *k, int timeout_ms);
 
+/*
+ * Removes what keepers that crashed left behind, once: when a program runs
+ * and there is nothing else to do, at the latest at the end.
+ */
+void keeper_sweep(struct keeper *k);
+
 /* Ends every box and lets go of everything. */
 void keeper_close(struct keeper *k);
 
@@ -188,6 +195,9 @@ void net_done(struct keeper *k);
 
 /* spawn.c */
 struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err);
+/* Opens the `tasks` that its init is to write to; the number, or -errno. */
+int box_open_tasks(struct keeper *k, const struct box *b, int *ret_fds,
+		   struct err *err);
 /* Lets go of everything of a box that has no process any more. */
 void box_release(struct keeper *k, struct box *b);
 

@@ -229,6 +229,7 @@ static void started(struct keeper *k, struct box *b, int tty)
 		plan_cpu_check(k, b);
 	tell(k, b->job, WIRE_STARTED, NULL, &tty, tty >= 0);
 	keeper_moment("started");
+	keeper_sweep(k);
 }
 
 static void fill_usage(struct keeper *k, struct box *b, const struct rusage *ru)

@@ -5,8 +5,9 @@
  *
  * The child borrows the keeper's memory until it becomes init (CLONE_VM and
  * CLONE_VFORK): nothing is copied, and the keeper goes on when init runs. It
- * enters the version 1 groups itself, because moving oneself is cheap, and
- * the version 2 group by being born there.
+ * is born into the version 2 group. Into those of version 1 it moves itself,
+ * because that is cheap, and late, because whatever the kernel allocates for
+ * a process is dearer when it is counted (stage_groups).
  */
 
 #include <errno.h>
@@ -37,8 +38,6 @@ struct birth {
 	int sock;
 	int lock;
 	int init;
-	int tasks[CG_ROLES];
-	int n_tasks;
 	volatile int error; /* the child's, before it is init */
 	const char *volatile what;
 };
@@ -68,11 +67,6 @@ static void reset_signals(void)
 
 static int child_steps(struct birth *b)
 {
-	for (int i = 0; i < b->n_tasks; i++)
-		if (write(b->tasks[i], "0", 1) != 1) {
-			b->what = "join a cgroup";
-			return errno;
-		}
 	reset_signals();
 	b->what = "keep capabilities";
 	if (caps_keep_over_exec() < 0)
@@ -200,7 +194,7 @@ static int tell_ids(const struct box *b, struct err *err)
 	return 0;
 }
 
-static int join(struct keeper *k, struct box *b, struct err *err)
+static int bear(struct keeper *k, struct box *b, struct err *err)
 {
 	struct birth birth = { .lock = b->lock, .init = k->world.init };
 	_cleanup_fd_ int ours = NO_FD;
@@ -213,12 +207,7 @@ static int join(struct keeper *k, struct box *b, struct err *err)
 	ours = pair[0];
 	theirs = pair[1];
 	birth.sock = theirs;
-	birth.n_tasks = cg_box_open_tasks(&k->cg, &b->cg, birth.tasks, err);
-	if (birth.n_tasks < 0)
-		return birth.n_tasks;
 	r = clone_init(k, b, &birth, err);
-	while (birth.n_tasks > 0)
-		(void)close(birth.tasks[--birth.n_tasks]);
 	if (r < 0)
 		return r;
 	b->sock = take_fd(&ours);
@@ -254,13 +243,34 @@ static int box_fill(struct keeper *k, struct box *b, struct err *err)
 	if (cg_box_make(&k->cg, name, &b->cg, err) < 0)
 		return -err->code;
 	keeper_moment("cgroup");
-	if (join(k, b, err) < 0)
+	if (bear(k, b, err) < 0)
 		return -err->code;
-	keeper_moment("join");
+	keeper_moment("birth");
 	if (map_ids(&k->world, b, err) < 0 || tell_ids(b, err) < 0)
 		return -err->code;
 	keeper_moment("ids");
 	return watch(k, b, err);
+}
+
+/*
+ * Version 1 lets a process move if its uid is that of whoever opened `tasks`,
+ * or if that was root.
+ */
+int box_open_tasks(struct keeper *k, const struct box *b, int *ret_fds,
+		   struct err *err)
+{
+	const struct world *w = &k->world;
+	bool other = b->lock >= 0 && !w->is_root;
+	int n;
+
+	if (other && wear(w, b->host_uid, b->host_uid, w->caller) < 0)
+		return err_errno(err, EPERM, "take the box's uid");
+	n = cg_box_open_tasks(&k->cg, &b->cg, ret_fds, err);
+	if (other && wear(w, w->caller, w->caller_gid, w->caller) < 0) {
+		k->is_over = true;
+		return err_errno(err, EPERM, "give the box's uid back");
+	}
+	return n;
 }
 
 static void box_clear(struct box *b)

@@ -45,51 +45,37 @@ static int put_cpus(const struct cg_tree *tree, int dir, unsigned int first,
 	return put(dir, "cpuset.cpus", text, err);
 }
 
-/* A version 1 cpuset is empty at first, and then nobody can enter it. */
-static int fill_cpuset(const struct cg_tree *tree, int dir, struct err *err)
+static int make_dir(const struct cg_parent *p, const char *name, int *ret_fd,
+		    struct err *err)
 {
-	if (dir < 0 || tree->role[CG_CPUSET].v2)
-		return 0;
-	if (put(dir, "cpuset.mems", tree->mems, err) < 0)
-		return -(err ? err->code : EIO);
-	return put_cpus(tree, dir, 0, tree->n_cpus, err);
+	if (mkdirat(p->fd, name, 0755) < 0)
+		return err_errno(err, errno, "make cgroup '%s'", name);
+	*ret_fd = openat(p->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*ret_fd < 0) {
+		(void)err_errno(err, errno, "open cgroup '%s'", name);
+		(void)unlinkat(p->fd, name, AT_REMOVEDIR);
+		return -err->code;
+	}
+	return 0;
 }
 
 int cg_box_make(const struct cg_tree *tree, const char *name,
 		struct cg_box *ret_box, struct err *err)
 {
-	struct cg_box box = { 0 };
-
-	(void)snprintf(box.name, sizeof(box.name), "%s", name);
+	(void)snprintf(ret_box->name, sizeof(ret_box->name), "%s", name);
 	for (int i = 0; i < CG_ROLES; i++)
-		box.dir[i] = NO_FD;
-	*ret_box = box;
+		ret_box->dir[i] = NO_FD;
 	for (int i = 0; i < CG_ROLES; i++) {
 		const struct cg_parent *p = &tree->role[i];
 
 		if (p->fd < 0)
 			continue;
-		if (!owns(tree, i)) {
-			box.dir[i] = box.dir[p->same];
-			continue;
-		}
-		if (mkdirat(p->fd, name, 0755) < 0)
-			goto fail;
-		box.dir[i] = openat(p->fd, name,
-				    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (box.dir[i] < 0)
-			goto fail;
+		if (!owns(tree, i))
+			ret_box->dir[i] = ret_box->dir[p->same];
+		else if (make_dir(p, name, &ret_box->dir[i], err) < 0)
+			return -err->code;
 	}
-	if (fill_cpuset(tree, box.dir[CG_CPUSET], err) < 0) {
-		(void)cg_box_remove(tree, &box);
-		return -(err ? err->code : EIO);
-	}
-	*ret_box = box;
 	return 0;
-fail:
-	err_errno(err, errno, "make cgroup '%s'", name);
-	(void)cg_box_remove(tree, &box);
-	return -(err ? err->code : EIO);
 }
 
 static int put_num(int dir, const char *file, uint64_t n, struct err *err)
@@ -140,6 +126,18 @@ static int limit_cpu(int dir, bool v2, const struct cg_limits *l,
 	return put_num(dir, "cpu.cfs_quota_us", l->cpu_quota_us, err);
 }
 
+static int limit_cpus(const struct cg_tree *tree, int dir,
+		      const struct cg_limits *l, struct err *err)
+{
+	if (dir < 0)
+		return 0;
+	/* A version 1 cpuset is empty at first; nobody can enter it then. */
+	if (!tree->role[CG_CPUSET].v2 &&
+	    put(dir, "cpuset.mems", tree->mems, err) < 0)
+		return -err->code;
+	return put_cpus(tree, dir, l->first_cpu, l->n_cpus, err);
+}
+
 int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
 		 const struct cg_limits *l, struct err *err)
 {
@@ -149,9 +147,7 @@ int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
 		    0 ||
 	    limit_cpu(box->dir[CG_CPU], p[CG_CPU].v2, l, err) < 0)
 		return -err->code;
-	if (box->dir[CG_CPUSET] >= 0 &&
-	    put_cpus(tree, box->dir[CG_CPUSET], l->first_cpu, l->n_cpus, err) <
-		    0)
+	if (limit_cpus(tree, box->dir[CG_CPUSET], l, err) < 0)
 		return -err->code;
 	if (box->dir[CG_PIDS] < 0)
 		return 0;

@@ -64,43 +64,49 @@ const char *cg_role_name(enum cg_role role)
 	return roles[role].name;
 }
 
-/* Whether `word` stands in the comma-separated `list`. */
-static bool has_word(const char *list, const char *word)
+/* Whether `word` stands in the comma-separated `list`, `len` bytes long. */
+static bool has_word_in(const char *list, size_t len, const char *word)
 {
-	size_t len = strlen(word);
+	const char *end = list + len;
+	size_t n = strlen(word);
 
-	for (const char *p = list; p; p = strchr(p, ',')) {
-		p += *p == ',';
-		if (strncmp(p, word, len) == 0 &&
-		    (p[len] == ',' || p[len] == '\0'))
+	for (const char *p = list; p && p < end;) {
+		const char *comma = memchr(p, ',', (size_t)(end - p));
+
+		if ((size_t)((comma ? comma : end) - p) == n &&
+		    memcmp(p, word, n) == 0)
 			return true;
+		p = comma ? comma + 1 : NULL;
 	}
 	return false;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	return has_word_in(list, strlen(list), word);
 }
 
 /* Our path in the hierarchy of `controller` ("" is version 2). */
 static bool own_path(const char *groups, const char *controller, char *ret,
 		     size_t size)
 {
-	char line[1024];
+	/* Lines of id:controllers:path */
+	for (const char *p = groups; *p;) {
+		const char *end = strchrnul(p, '\n');
+		const char *list = memchr(p, ':', (size_t)(end - p));
+		const char *path = list ? memchr(list + 1, ':',
+						 (size_t)(end - list - 1))
+					: NULL;
+		size_t len = path ? (size_t)(path - list - 1) : 0;
 
-	for (const char *p = groups; *p; p = strchrnul(p, '\n')) {
-		char *list;
-		char *path;
-
-		p += *p == '\n';
-		(void)snprintf(line, sizeof(line), "%.*s",
-			       (int)strcspn(p, "\n"), p);
-		list = strchr(line, ':');
-		path = list ? strchr(list + 1, ':') : NULL;
-		if (!path)
-			continue;
-		*path++ = '\0';
-		list++;
-		if (*controller ? has_word(list, controller) : *list == '\0') {
-			(void)snprintf(ret, size, "%s", path);
+		if (path &&
+		    (*controller ? has_word_in(list + 1, len, controller)
+				 : len == 0)) {
+			(void)snprintf(ret, size, "%.*s", (int)(end - path - 1),
+				       path + 1);
 			return true;
 		}
+		p = end + (*end == '\n');
 	}
 	return false;
 }

@@ -13,11 +13,12 @@
  * caller's to decide.
  *
  * Life: cg_tree_open() finds the parent directories once; for each box
- * cg_box_make(), cg_box_limit(), the box joins (a version 2 directory by
- * clone3, version 1 directories by writing "0" to their `tasks`: moving
- * oneself takes no lock, moving another process waits for an RCU grace
- * period), cg_box_kill(), cg_box_usage(), cg_box_remove(). Removal needs an
- * empty box; a directory that could not be removed is left for cg_sweep().
+ * cg_box_make(); the box is born by clone3 into the version 2 directory;
+ * cg_box_limit(); the box joins those of version 1 by writing "0" to their
+ * `tasks`: moving oneself takes no lock, moving another process waits for an
+ * RCU grace period. Then cg_box_kill(), cg_box_usage(), cg_box_remove().
+ * Removal needs an empty box; a directory that could not be removed is left
+ * for cg_sweep().
  */
 
 #include <stdbool.h>
