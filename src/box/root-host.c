@@ -182,6 +182,11 @@ static void cpu_files(struct pack *p, unsigned int n)
 	char path[64];
 
 	(void)snprintf(range, sizeof(range), n > 1 ? "0-%u\n" : "0\n", n - 1);
+	/* Said one by one, which is quicker than to find them missing. */
+	dir(p, "/sys");
+	dir(p, "/sys/devices");
+	dir(p, "/sys/devices/system");
+	dir(p, "/sys/devices/system/cpu");
 	file(p, "/sys/devices/system/cpu/online", range);
 	link_to(p, "/sys/devices/system/cpu/possible", "online");
 	link_to(p, "/sys/devices/system/cpu/present", "online");
@@ -247,13 +252,18 @@ static void links(struct pack *p)
 		target[n] = '\0';
 		link_to(p, tops[i], target);
 	}
+	dir(p, "/var");
 	link_to(p, "/var/tmp", "/tmp");
 	link_to(p, "/dev/fd", "/proc/self/fd");
 	link_to(p, "/dev/stdin", "/proc/self/fd/0");
 	link_to(p, "/dev/stdout", "/proc/self/fd/1");
 	link_to(p, "/dev/stderr", "/proc/self/fd/2");
-	if (!root_host_has("python") && root_host_has("python3"))
+	if (!root_host_has("python") && root_host_has("python3")) {
+		dir(p, "/opt");
+		dir(p, "/opt/cordon");
+		dir(p, "/opt/cordon/bin");
 		link_to(p, "/opt/cordon/bin/python", "/usr/bin/python3");
+	}
 }
 
 void root_host_files(struct pack *p, const struct cordon_spec *s)

@@ -28,59 +28,53 @@ int place_own(struct init *in, const char *path)
 	return 0;
 }
 
-static bool is_own(const struct init *in, const char *dir)
+/* Whether the box's own file system is there: -ENOENT, or 0 or 1. */
+static int is_own(const struct init *in, const char *dir)
 {
 	struct stat st;
 
 	if (stat(dir, &st) < 0)
-		return false;
+		return -errno;
 	for (size_t i = 0; i < in->n_own; i++)
 		if (in->own[i] == st.st_dev)
-			return true;
-	return false;
+			return 1;
+	return 0;
 }
 
-/* Makes one entry; the directory above it is there. */
-static int make_one(const struct init *in, const char *path, bool is_file)
+static int make(const char *path, bool is_file)
 {
-	char above[4096];
-	size_t len = strlen(path);
-	int fd;
+	int r = is_file ? mknod(path, S_IFREG | 0444, 0) : mkdir(path, 0755);
 
-	while (len > 1 && path[len - 1] != '/')
-		len--;
-	memcpy(above, path, len);
-	above[len] = '\0';
-	if (!is_own(in, above))
-		return -EROFS;
-	if (!is_file)
-		return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
-	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444);
-	if (fd < 0)
-		return -errno;
-	(void)close(fd);
-	return 0;
+	return r < 0 && errno != EEXIST ? -errno : 0;
 }
 
 int place_make(const struct init *in, const char *path, bool is_file)
 {
 	char part[4096];
 	size_t len = strlen(path);
+	size_t at = len;
+	int r;
 
 	if (len >= sizeof(part))
 		return -ENAMETOOLONG;
 	if (access(path, F_OK) == 0)
 		return 0;
-	for (size_t i = 1; i < len; i++) {
-		int r;
-
-		if (path[i] != '/')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		r = access(part, F_OK) == 0 ? 0 : make_one(in, part, false);
-		if (r < 0)
-			return r;
+	/* The nearest directory above it that is there. */
+	memcpy(part, path, len + 1);
+	do {
+		while (at > 0 && part[at - 1] != '/')
+			at--;
+		at -= at > 0;
+		part[at ? at : 1] = '\0';
+		r = is_own(in, part);
+	} while (r == -ENOENT && at > 0);
+	if (r <= 0)
+		return r < 0 ? r : -EROFS;
+	for (r = 0; r == 0 && at < len;) {
+		at += 1 + strcspn(path + at + 1, "/");
+		memcpy(part, path, at);
+		part[at] = '\0';
+		r = make(part, is_file && at == len);
 	}
-	return make_one(in, path, is_file);
+	return r;
 }

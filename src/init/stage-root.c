@@ -114,14 +114,12 @@ static int stand_in(struct init *in, const char *name)
 {
 	char ours[64];
 	char theirs[64];
-	_cleanup_fd_ int mnt = NO_FD;
 
 	(void)snprintf(ours, sizeof(ours), "/proc/%s", name);
 	(void)snprintf(theirs, sizeof(theirs), "/.proc/%s", name);
-	mnt = mnt_clone(AT_FDCWD, ours, &in->err);
-	if (mnt < 0)
-		return mnt;
-	return attach(in, mnt, theirs);
+	if (mount(ours, theirs, NULL, MS_BIND, NULL) < 0)
+		return err_errno(&in->err, errno, "cover /proc/%s", name);
+	return 0;
 }
 
 /*

@@ -125,7 +125,6 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 	k->sock = sock;
 	k->client = NO_FD;
 	k->record = NO_FD;
-	k->net.own = NO_FD;
 	net_ahead(k);
 	k->is_reused = is_reused;
 	make_id(k);

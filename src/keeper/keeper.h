@@ -125,12 +125,7 @@ struct keeper {
 	int record; /* locked */
 	char id[20];
 	uint32_t serial;
-	struct {
-		pid_t pid; /* the child that makes it, 0: none */
-		int sock;
-		int own; /* the namespace to come back to */
-		bool is_used;
-	} net;
+	pid_t net;      /* the child that makes a network namespace, 0: none */
 	bool is_swept;  /* looked for what others left behind */
 	bool is_reused; /* more runs will follow: make the next box ahead */
 };
@@ -190,7 +185,7 @@ void record_sweep(const struct world *w);
  */
 void net_ahead(struct keeper *k);
 int net_enter(struct keeper *k);
-int net_leave(struct keeper *k);
+int net_leave(void);
 void net_done(struct keeper *k);
 
 /* spawn.c */

@@ -122,13 +122,15 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 		.pidfd = (uint64_t)(uintptr_t)&b->pidfd,
 		.exit_signal = SIGCHLD,
 	};
+	bool has_net;
 	int r;
 
 	if (cgroup >= 0) {
 		args.flags |= UAPI_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup;
 	}
-	if (net_enter(k) < 0)
+	has_net = net_enter(k) == 0;
+	if (!has_net)
 		args.flags |= UAPI_CLONE_NEWNET;
 	r = b->lock < 0 ? 0 : wear(w, b->host_uid, b->host_uid, w->caller);
 	if (r == 0)
@@ -136,7 +138,7 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 	/* Else the next box would be born in the wrong place. */
 	if ((b->lock >= 0 &&
 	     wear(w, w->caller, w->caller_gid, w->caller) < 0) ||
-	    (k->net.own >= 0 && net_leave(k) < 0))
+	    (has_net && net_leave() < 0))
 		k->is_over = true;
 	if (r < 0)
 		return err_errno(err, -r, "take the box's uid");

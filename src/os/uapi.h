@@ -47,6 +47,7 @@
 #endif
 
 /* clone3(2) */
+#define UAPI_CLONE_FILES         0x00000400ULL
 #define UAPI_CLONE_VM            0x00000100ULL
 #define UAPI_CLONE_PIDFD         0x00001000ULL
 #define UAPI_CLONE_VFORK         0x00004000ULL
