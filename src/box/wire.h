@@ -182,7 +182,8 @@ enum wire_type {
 	WIRE_NEXT,    /* client, keeper: go on with the next block */
 	WIRE_TERM,    /* keeper: SIGTERM to the program */
 	WIRE_GO,      /* keeper: the ids are mapped */
-	WIRE_CONF,    /* keeper: fds box, tasks, then mounts in order */
+	WIRE_SPEC,    /* keeper: fd box */
+	WIRE_CONF,    /* keeper: fds tasks, then mounts in order */
 	WIRE_WORK,    /* keeper: fds work, stdin, stdout, stderr */
 	WIRE_STARTED, /* init, keeper: fd of the terminal, if any */
 	WIRE_BLOCK,   /* init, keeper: a block ended, more may follow */

@@ -9,11 +9,11 @@
  * the inside, gives up everything, starts the program, reaps, and says how it
  * ended. It has no heap; all it holds is in this structure.
  *
- * Set-up is three tables of stages (stages.c), and init waits for the keeper
- * before each: for its ids, for the box's spec, for the work. So a box can be
- * made ahead, as far as its future is known. A stage returns 0, or -errno with
- * init->err filled in; then the whole set-up ends with that one message and
- * the program never starts.
+ * Set-up is four tables of stages (stages.c), and init waits for the keeper
+ * before each: for its ids, for the box's spec, for its mounts, for the work.
+ * So a box can be made ahead, as far as its future is known. A stage returns 0,
+ * or -errno with init->err filled in; then the whole set-up ends with that one
+ * message and the program never starts.
  */
 
 #include <stdbool.h>
@@ -68,6 +68,7 @@ init_stage_fn stage_workdir; /* where the program starts */
 
 enum stage_table {
 	STAGES_OWN,
+	STAGES_ROOT,
 	STAGES_BOX,
 	STAGES_WORK,
 };

@@ -66,21 +66,31 @@ static int receive_ids(void)
 	return n < 0 ? n : 0;
 }
 
-/* The box's spec, its groups, then its mounts in order. */
-static int receive_box(void)
+static int receive_spec(void)
 {
+	struct wire_head head = { 0 };
 	int fds[IO_MAX_FDS];
-	int n = expect(&init.conf, sizeof(init.conf), WIRE_CONF, fds, 1);
+	int n = expect(&head, sizeof(head), WIRE_SPEC, fds, 1);
 	uint64_t size = 0;
-	int at = 1;
 
 	if (n < 0)
 		return n;
 	init.box = map_blob(fds[0], &size);
 	if (!init.box || wire_check_box(init.box, size, &init.err) < 0)
 		return -init.err.code;
-	if (init.conf.n_tasks > WIRE_MAX_TASKS ||
-	    at + (int)init.conf.n_tasks > n)
+	return 0;
+}
+
+/* The box's groups, then its mounts in order. */
+static int receive_conf(void)
+{
+	int fds[IO_MAX_FDS];
+	int n = expect(&init.conf, sizeof(init.conf), WIRE_CONF, fds, 0);
+	int at = 0;
+
+	if (n < 0)
+		return n;
+	if (init.conf.n_tasks > WIRE_MAX_TASKS || (int)init.conf.n_tasks > n)
 		return err_set(&init.err, EPROTO, "a group is missing");
 	for (uint32_t i = 0; i < init.conf.n_tasks; i++)
 		init.tasks[i] = fds[at++];
@@ -129,7 +139,8 @@ int main(void)
 	for (int i = 0; i < 3; i++)
 		init.stdio[i] = NO_FD;
 	if (receive_ids() < 0 || stages_run(&init, STAGES_OWN) < 0 ||
-	    receive_box() < 0 || stages_run(&init, STAGES_BOX) < 0)
+	    receive_spec() < 0 || stages_run(&init, STAGES_ROOT) < 0 ||
+	    receive_conf() < 0 || stages_run(&init, STAGES_BOX) < 0)
 		fail();
 	/* From here on init holds no directory that a path could lead to. */
 	fd_close(&init.root);

@@ -34,13 +34,20 @@ static const struct stage own[] = {
 };
 
 /*
+ * Should: make what the spec alone tells.
+ * Mustn't: follow a path of the host.
+ */
+static const struct stage root[] = {
+	{ "name", stage_name },
+	{ "root", stage_root },
+};
+
+/*
  * Should: go from most rights to none, each right given up after its last
  * use. Mustn't: open a path of the host; what comes from there arrives as a
  * descriptor.
  */
 static const struct stage box[] = {
-	{ "name", stage_name },
-	{ "root", stage_root },
 	{ "mounts", stage_mounts },
 	{ "freeze", stage_freeze },
 	{ "groups", stage_groups }, /* from here on limited */
@@ -65,6 +72,7 @@ static const struct {
 	size_t n;
 } tables[] = {
 	[STAGES_OWN] = { own, ARRAY_SIZE(own) },
+	[STAGES_ROOT] = { root, ARRAY_SIZE(root) },
 	[STAGES_BOX] = { box, ARRAY_SIZE(box) },
 	[STAGES_WORK] = { work, ARRAY_SIZE(work) },
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Giving a parked box its spec: limits are set, mounts opened and handed in.
+ * Giving a parked box its spec. Init gets it first and fills its root, while
+ * limits are set and mounts opened; then it gets those.
  */
 
 #include <errno.h>
@@ -111,39 +112,55 @@ static int set_limits(struct keeper *k, struct box *b,
 	return cg_box_limit(&k->cg, &b->cg, &cg, err);
 }
 
+static int send_to(const struct box *b, const void *msg, size_t size,
+		   const int *fds, int n, struct err *err)
+{
+	int r = io_send(b->sock, msg, size, fds, n);
+
+	if (r == 0 || init_is_gone(r))
+		return 0;
+	(void)err_errno(err, -r, "send the spec to init");
+	return err_stage(err, "init");
+}
+
+/* Limits are set before init hears of the groups. */
+static int set_up(struct keeper *k, struct box *b, struct wire_conf *conf,
+		  struct err *err)
+{
+	int fds[IO_MAX_FDS];
+	int n_tasks;
+	int n = 0;
+	int r;
+
+	if (set_limits(k, b, &b->spec->limits, conf, err) < 0)
+		return err_stage(err, "cgroup");
+	n_tasks = box_open_tasks(k, b, fds, err);
+	if (n_tasks < 0)
+		return err_stage(err, "cgroup");
+	conf->n_tasks = (uint32_t)n_tasks;
+	r = mounts_open(k, b, b->spec, fds + n_tasks, &n, &conf->mount_mask,
+			err);
+	n += n_tasks;
+	if (r == 0)
+		r = send_to(b, conf, sizeof(*conf), fds, n, err);
+	for (int i = 0; i < n; i++)
+		(void)close(fds[i]);
+	return r;
+}
+
 int box_configure(struct keeper *k, struct box *b, int fd, struct err *err)
 {
+	const struct wire_head head = { .type = WIRE_SPEC };
 	struct wire_conf conf = { .type = WIRE_CONF };
-	int all[IO_MAX_FDS] = { fd };
-	int n_mounts = 0;
-	int n;
-	int r;
 
 	b->spec = spec_map(fd, err);
 	if (!b->spec)
 		return err_stage(err, "spec");
 	if (check_layers(k, b->spec, b->lock >= 0, &conf.skip, err) < 0)
 		return err_stage(err, "layers");
-	if (set_limits(k, b, &b->spec->limits, &conf, err) < 0)
-		return err_stage(err, "cgroup");
-	n = box_open_tasks(k, b, all + 1, err);
-	if (n < 0)
-		return err_stage(err, "cgroup");
-	conf.n_tasks = (uint32_t)n++;
-	r = mounts_open(k, b, b->spec, all + n, &n_mounts, &conf.mount_mask,
-			err);
-	n += n_mounts;
-	if (r == 0) {
-		r = io_send(b->sock, &conf, sizeof(conf), all, n);
-		if (init_is_gone(r))
-			r = 0;
-		else if (r < 0)
-			(void)err_errno(err, -r, "send the spec to init");
-	}
-	for (int i = 1; i < n; i++)
-		(void)close(all[i]);
-	if (r < 0)
-		return err_stage(err, "init");
+	if (send_to(b, &head, sizeof(head), &fd, 1, err) < 0 ||
+	    set_up(k, b, &conf, err) < 0)
+		return -err->code;
 	b->outcome.not_enforced = conf.skip;
 	b->outcome.host_uid = b->host_uid;
 	b->state = BOX_READY;

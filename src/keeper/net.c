@@ -27,15 +27,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "keeper/keeper.h"
 #include "os/clone.h"
 
+#define PATIENCE_US 1000
+
 /* What the child works with; it has no other memory of its own. */
 static struct {
 	atomic_bool is_taken;
+	atomic_bool is_done;
 	int own; /* the keeper's namespace, to come back to */
 	int new;
+	bool is_used;
 	char stack[8192] __attribute__((aligned(64)));
 } child;
 
@@ -56,6 +61,7 @@ static void make(void *unused)
 		child.own = open_own();
 		if (clone_call(SYS_unshare, CLONE_NEWNET, 0, 0) == 0)
 			child.new = open_own();
+		atomic_store(&child.is_done, true);
 	}
 	for (;;)
 		(void)clone_call(SYS_exit_group, 0, 0, 0);
@@ -98,13 +104,29 @@ void net_done(struct keeper *k)
 	fd_close(&child.new);
 }
 
+/*
+ * It is on another CPU and soon done; to sleep until then would take longer
+ * than the rest of its work.
+ */
+static void await_child(struct keeper *k)
+{
+	int64_t end = clock_us() + PATIENCE_US;
+
+	while (!atomic_load(&child.is_done) && clock_us() < end)
+		;
+	if (!atomic_load(&child.is_done)) {
+		(void)waitpid(k->net, NULL, 0);
+		k->net = 0;
+	}
+}
+
 int net_enter(struct keeper *k)
 {
-	if (k->net <= 0 || !k->world.is_root ||
+	if (k->net <= 0 || !k->world.is_root || child.is_used ||
 	    !atomic_exchange(&child.is_taken, true))
 		return -ENOENT;
-	(void)waitpid(k->net, NULL, 0);
-	k->net = 0;
+	child.is_used = true;
+	await_child(k);
 	if (child.own < 0 || child.new < 0 ||
 	    setns(child.new, CLONE_NEWNET) < 0)
 		return -ENOENT;
