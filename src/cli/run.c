@@ -228,17 +228,15 @@ static void show(struct session *s, const struct cordon_result *r)
 
 static struct cordon *open_handle(struct session *s, struct err *err)
 {
-	static struct keeper keeper;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		(void)err_errno(err, errno, "make a socket");
 		return NULL;
 	}
-	s->keeper = &keeper;
-	keeper_open(&keeper, pair[1], 0, false);
-	if (keeper.is_over) {
-		*err = keeper.refusal;
+	keeper_open(s->keeper, pair[1], 0, false);
+	if (s->keeper->is_over) {
+		*err = s->keeper->refusal;
 		return NULL;
 	}
 	return handle_on(pair[0], err);
@@ -277,7 +275,6 @@ static int run(struct session *s)
 	} else {
 		say("%s", why.text);
 	}
-	keeper_close(s->keeper);
 	cordon_close(c);
 	return code;
 }
@@ -408,11 +405,14 @@ static int dry_run(const struct cordon_spec *s)
 int cmd_run(int argc, char **argv)
 {
 	static struct session s;
+	static struct keeper keeper;
 	struct err err = { 0 };
 	char **rest;
 	bool dashes;
 	int code = EXIT_OURS;
 
+	s.keeper = &keeper;
+	keeper_ahead(&keeper);
 	s.spec = cordon_spec_new();
 	if (!s.spec) {
 		say("out of memory");
@@ -432,5 +432,6 @@ int cmd_run(int argc, char **argv)
 		code = s.flags.dry_run ? dry_run(s.spec) : run(&s);
 	}
 	cordon_spec_free(s.spec);
+	keeper_close(&keeper);
 	return code;
 }

@@ -47,7 +47,7 @@ typedef int init_stage_fn(struct init *in);
 /* Knowing who we are. */
 init_stage_fn stage_user;     /* our user and group, the parent's death */
 init_stage_fn stage_identity; /* session keyring */
-init_stage_fn stage_proc;     /* an empty root with a covered procfs */
+init_stage_fn stage_proc;     /* an empty root with a procfs */
 init_stage_fn stage_enter;    /* make it the root; the old one is gone */
 
 /* Knowing the box. */
@@ -82,6 +82,9 @@ int stages_run(struct init *in, enum stage_table table);
  */
 int records_lay(struct init *in, const struct wire_blob *blob,
 		struct wire_records records, bool trusted);
+
+/* stage-proc.c: makes all of /.proc go that is not held or stood in for. */
+int proc_hide(struct init *in);
 
 /* Files of /proc that the spec brings and stage_mounts() puts there. */
 extern const char *const proc_instead[];

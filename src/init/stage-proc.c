@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The box's root to be, and in it a procfs of its own pid namespace with
- * everything at the top covered but what programs need. The list says what
- * stays, so an entry that a later kernel adds is covered too. What files of
- * the root stand in for is covered with them, in stage_mounts().
+ * The box's root to be, and in it a procfs of its own pid namespace that shows
+ * at its top only what programs need.
  *
  * The root is a tmpfs, mounted over "/" of the mount namespace that we were
  * born with, a copy of the keeper's. Until its place is ready the procfs waits
- * at /.proc; /proc of the root then hides what covers it: one empty file and
- * one empty directory, and later the files that stand in for the kernel's.
+ * at /.proc; /proc of the root then hides the files that stand in for the
+ * kernel's.
+ *
+ * What may be seen is held by mounting it on itself, or a file of the root on
+ * it. Then the procfs is told to have no entries but processes (subset=pid):
+ * a name that is held is still found, every other one does not exist any
+ * more, also one that a later kernel adds. That costs ten mounts instead of
+ * one for each of some fifty entries. Where it has no effect, those that are
+ * still listed are covered one by one.
  */
 
 #include <errno.h>
@@ -26,9 +31,8 @@
 #include "os/mnt.h"
 #include "os/uapi.h"
 
-static const char *const kept[] = {
-	"self", "thread-self", "mounts", "net", "filesystems", "version", "sys",
-};
+static const char *const held[] = { "mounts", "net", "filesystems", "version",
+				    "sys" };
 
 struct dirent64 {
 	uint64_t ino;
@@ -42,10 +46,11 @@ enum { TYPE_DIR = 4, TYPE_REG = 8 };
 
 static bool is_kept(const char *name)
 {
-	if (name[0] == '.' || (name[0] >= '0' && name[0] <= '9'))
+	if (name[0] == '.' || (name[0] >= '0' && name[0] <= '9') ||
+	    strcmp(name, "self") == 0 || strcmp(name, "thread-self") == 0)
 		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		if (strcmp(name, kept[i]) == 0)
+	for (size_t i = 0; i < ARRAY_SIZE(held); i++)
+		if (strcmp(name, held[i]) == 0)
 			return true;
 	for (size_t i = 0; proc_instead[i]; i++)
 		if (strcmp(name, proc_instead[i]) == 0)
@@ -56,12 +61,15 @@ static bool is_kept(const char *name)
 static int cover(struct init *in, const struct dirent64 *d)
 {
 	char path[280];
-	const char *with = d->type == TYPE_DIR ? "proc/void" : "proc/empty";
+	const char *with = d->type == TYPE_DIR ? "/proc/void" : "/proc/empty";
 
 	if (d->type != TYPE_DIR && d->type != TYPE_REG)
 		return err_set(&in->err, EINVAL,
 			       "/proc/%s is of an unknown kind", d->name);
-	(void)snprintf(path, sizeof(path), ".proc/%s", d->name);
+	if ((mkdir("/proc/void", 0555) < 0 && errno != EEXIST) ||
+	    (mknod("/proc/empty", S_IFREG | 0444, 0) < 0 && errno != EEXIST))
+		return err_errno(&in->err, errno, "make something empty");
+	(void)snprintf(path, sizeof(path), "/.proc/%s", d->name);
 	if (mount(with, path, NULL, MS_BIND, NULL) < 0)
 		return err_errno(&in->err, errno, "cover /proc/%s", d->name);
 	return 0;
@@ -70,8 +78,8 @@ static int cover(struct init *in, const struct dirent64 *d)
 static int cover_all(struct init *in)
 {
 	static char buf[16384] __attribute__((aligned(8)));
-	_cleanup_fd_ int dir = open(".proc",
-				    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int dir = openat(AT_FDCWD, "/.proc",
+				      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
 		return err_errno(&in->err, errno, "open the new procfs");
@@ -92,6 +100,39 @@ static int cover_all(struct init *in)
 	}
 }
 
+int proc_hide(struct init *in)
+{
+	/* Whether it is obeyed is seen in what is listed. */
+	(void)mount(NULL, "/.proc", NULL,
+		    MS_REMOUNT | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		    "subset=pid");
+	return cover_all(in);
+}
+
+/* Some are links, which mount(2) would follow. */
+static int hold(struct init *in, const char *name)
+{
+	_cleanup_fd_ int mnt = NO_FD;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), ".proc/%s", name);
+	mnt = mnt_clone(AT_FDCWD, path, &in->err);
+	if (mnt < 0)
+		return mnt;
+	if (sys_move_mount(mnt, "", AT_FDCWD, path,
+			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_errno(&in->err, errno, "hold /proc/%s", name);
+	return 0;
+}
+
+static int hold_all(struct init *in)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(held); i++)
+		if (hold(in, held[i]) < 0)
+			return -in->err.code;
+	return 0;
+}
+
 /* The root to be, over the old one, and our working directory. */
 static int make_root(struct init *in)
 {
@@ -103,7 +144,6 @@ static int make_root(struct init *in)
 		.gid = in->go.gid,
 		.attr = MNT_SAFE,
 	};
-	_cleanup_fd_ int empty = NO_FD;
 
 	in->root = mnt_tmpfs(&opt, &in->err);
 	if (in->root < 0)
@@ -112,11 +152,9 @@ static int make_root(struct init *in)
 			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
 	    fchdir(in->root) < 0)
 		return err_errno(&in->err, errno, "mount a root");
-	if (mkdir(".proc", 0755) < 0 || mkdir("proc", 0755) < 0 ||
-	    mkdir("proc/void", 0555) < 0)
+	if (mkdir(".proc", 0755) < 0 || mkdir("proc", 0755) < 0)
 		return err_errno(&in->err, errno, "make directories");
-	empty = open("proc/empty", O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
-	return empty < 0 ? err_errno(&in->err, errno, "make a file") : 0;
+	return 0;
 }
 
 /*
@@ -163,7 +201,7 @@ int stage_proc(struct init *in)
 	if (sys_move_mount(proc, "", AT_FDCWD, ".proc",
 			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_errno(&in->err, errno, "mount a procfs");
-	if (forbid_namespaces(in) < 0 || go_first(in) < 0 || cover_all(in) < 0)
+	if (forbid_namespaces(in) < 0 || go_first(in) < 0 || hold_all(in) < 0)
 		return -in->err.code;
 	return 0;
 }

@@ -148,7 +148,7 @@ int stage_mounts(struct init *in)
 	for (size_t i = 0; proc_instead[i]; i++)
 		if (stand_in(in, proc_instead[i]) < 0)
 			return -in->err.code;
-	return freeze_proc(in);
+	return proc_hide(in) < 0 ? -in->err.code : freeze_proc(in);
 }
 
 int stage_freeze(struct init *in)

@@ -117,6 +117,13 @@ static void make_id(struct keeper *k)
 		(void)snprintf(k->id + 2 * i, 3, "%02x", raw[i]);
 }
 
+void keeper_ahead(struct keeper *k)
+{
+	k->record = NO_FD;
+	k->sock = NO_FD;
+	net_ahead(k);
+}
+
 void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 {
 	struct err unused = { 0 };
@@ -125,7 +132,8 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 	k->sock = sock;
 	k->client = NO_FD;
 	k->record = NO_FD;
-	net_ahead(k);
+	if (!k->net)
+		net_ahead(k);
 	k->is_reused = is_reused;
 	make_id(k);
 	if (watch_client(k, client, err) < 0) {

@@ -153,6 +153,12 @@ static inline void keeper_moment(const char *name)
  */
 void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused);
 
+/*
+ * May be called before that, when all else about a run is still to be read:
+ * what takes longest is begun. Then keeper_close() is a must.
+ */
+void keeper_ahead(struct keeper *k);
+
 /* To be polled for reading, for at most keeper_timeout_ms(). */
 int keeper_fd(const struct keeper *k);
 int keeper_timeout_ms(const struct keeper *k);
