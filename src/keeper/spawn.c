@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An empty box: its namespaces, its init, which then waits, and its groups.
+ * An empty box: its groups, its namespaces and its init, which then waits.
  *
  * The child borrows the keeper's memory until it becomes init (CLONE_VM and
  * CLONE_VFORK): nothing is copied, and the keeper goes on when init runs. It
- * is born into the version 2 group. Those of version 1 are made while init
- * works on its root. Into them it moves itself, because that is cheap, and
- * late, because whatever the kernel allocates for a process is dearer when it
- * is counted (stage_groups).
+ * is born into the version 2 group. Into those of version 1 it moves itself,
+ * because that is cheap, and late, because whatever the kernel allocates for
+ * a process is dearer when it is counted (stage_groups).
  */
 
 #include <errno.h>
@@ -243,18 +242,15 @@ static int box_fill(struct keeper *k, struct box *b, struct err *err)
 		b->host_uid = k->world.caller;
 	}
 	(void)snprintf(name, sizeof(name), "cordon-%s-%u", k->id, b->serial);
-	if (cg_box_begin(&k->cg, name, &b->cg, err) < 0)
+	if (cg_box_make(&k->cg, name, &b->cg, err) < 0)
 		return -err->code;
-	keeper_moment("begin");
+	keeper_moment("cgroup");
 	if (bear(k, b, err) < 0)
 		return -err->code;
 	keeper_moment("birth");
 	if (map_ids(&k->world, b, err) < 0 || tell_ids(b, err) < 0)
 		return -err->code;
 	keeper_moment("ids");
-	if (cg_box_make(&k->cg, &b->cg, err) < 0)
-		return -err->code;
-	keeper_moment("cgroup");
 	return watch(k, b, err);
 }
 

@@ -59,35 +59,23 @@ static int make_dir(const struct cg_parent *p, const char *name, int *ret_fd,
 	return 0;
 }
 
-/* The directories of one version, for the roles that it serves. */
-static int make_dirs(const struct cg_tree *tree, struct cg_box *box, bool v2,
-		     struct err *err)
-{
-	for (int i = 0; i < CG_ROLES; i++) {
-		const struct cg_parent *p = &tree->role[i];
-
-		if (p->fd < 0 || p->v2 != v2)
-			continue;
-		if (!owns(tree, i))
-			box->dir[i] = box->dir[p->same];
-		else if (make_dir(p, box->name, &box->dir[i], err) < 0)
-			return -err->code;
-	}
-	return 0;
-}
-
-int cg_box_begin(const struct cg_tree *tree, const char *name,
-		 struct cg_box *ret_box, struct err *err)
+int cg_box_make(const struct cg_tree *tree, const char *name,
+		struct cg_box *ret_box, struct err *err)
 {
 	(void)snprintf(ret_box->name, sizeof(ret_box->name), "%s", name);
 	for (int i = 0; i < CG_ROLES; i++)
 		ret_box->dir[i] = NO_FD;
-	return make_dirs(tree, ret_box, true, err);
-}
+	for (int i = 0; i < CG_ROLES; i++) {
+		const struct cg_parent *p = &tree->role[i];
 
-int cg_box_make(const struct cg_tree *tree, struct cg_box *box, struct err *err)
-{
-	return make_dirs(tree, box, false, err);
+		if (p->fd < 0)
+			continue;
+		if (!owns(tree, i))
+			ret_box->dir[i] = ret_box->dir[p->same];
+		else if (make_dir(p, name, &ret_box->dir[i], err) < 0)
+			return -err->code;
+	}
+	return 0;
 }
 
 static int put_num(int dir, const char *file, uint64_t n, struct err *err)

@@ -13,12 +13,12 @@
  * caller's to decide.
  *
  * Life: cg_tree_open() finds the parent directories once; for each box
- * cg_box_begin() makes the version 2 directory, into which the box is born by
- * clone3; cg_box_make() makes those of version 1, and cg_box_limit() sets the
- * limits of all; the box joins by writing "0" to `tasks`: moving oneself takes
- * no lock, moving another process waits for an RCU grace period. Then
- * cg_box_kill(), cg_box_usage(), cg_box_remove(). Removal needs an empty box;
- * a directory that could not be removed is left for cg_sweep().
+ * cg_box_make(); the box is born by clone3 into the version 2 directory;
+ * cg_box_limit(); the box joins those of version 1 by writing "0" to their
+ * `tasks`: moving oneself takes no lock, moving another process waits for an
+ * RCU grace period. Then cg_box_kill(), cg_box_usage(), cg_box_remove().
+ * Removal needs an empty box; a directory that could not be removed is left
+ * for cg_sweep().
  */
 
 #include <stdbool.h>
@@ -85,10 +85,8 @@ const char *cg_role_name(enum cg_role role);
 int cg_tree_open(struct cg_tree *tree, struct err *err);
 void cg_tree_close(struct cg_tree *tree);
 
-int cg_box_begin(const struct cg_tree *tree, const char *name,
-		 struct cg_box *ret_box, struct err *err);
-int cg_box_make(const struct cg_tree *tree, struct cg_box *box,
-		struct err *err);
+int cg_box_make(const struct cg_tree *tree, const char *name,
+		struct cg_box *ret_box, struct err *err);
 int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
 		 const struct cg_limits *limits, struct err *err);
 
