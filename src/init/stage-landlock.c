@@ -15,7 +15,7 @@
 static int allow_path(struct init *in, struct landlock *l, const char *path,
 		      bool is_dir, bool write)
 {
-	_cleanup_fd_ int fd = open(path, O_PATH | O_CLOEXEC);
+	_cleanup_fd_ int fd = openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_errno(&in->err, errno, "open '%s'", path);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -86,6 +87,16 @@ static int check_layers(const struct keeper *k, const struct wire_box *spec,
 	return 0;
 }
 
+static unsigned int our_cpu(const struct cg_tree *cg)
+{
+	int here = sched_getcpu();
+
+	for (unsigned int i = 0; i < cg->n_cpus; i++)
+		if (cg->cpus[i] == here)
+			return i;
+	return 0;
+}
+
 static int set_limits(struct keeper *k, struct box *b,
 		      const struct wire_limits *l, struct wire_conf *conf,
 		      struct err *err)
@@ -97,9 +108,8 @@ static int set_limits(struct keeper *k, struct box *b,
 		.cpu_quota_us = l->cpu_quota_us,
 		.cpu_period_us = l->cpu_period_us,
 		.pids = l->pids,
-		/* Boxes start on one CPU after the other. */
-		.first_cpu = (b->serial + (unsigned int)getpid()) %
-			     k->cg.n_cpus,
+		/* One CPU after the other, from the one beside ours on. */
+		.first_cpu = (our_cpu(&k->cg) + b->serial) % k->cg.n_cpus,
 		.n_cpus = (unsigned int)MIN(cpus, k->cg.n_cpus),
 	};
 

@@ -192,7 +192,9 @@ static const struct mount_line *own_dir(const struct scan *scan,
 
 static int open_dir(const char *path)
 {
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	/* Not open(): musl asks a second time for O_CLOEXEC there. */
+	return openat(AT_FDCWD, path,
+		      O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
 static bool is_writable(const char *path)
