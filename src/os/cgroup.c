@@ -3,7 +3,8 @@
 /*
  * Where groups may be made.
  *
- * Theory of operation: mountinfo tells which hierarchies are mounted where,
+ * Theory of operation: mountinfo tells which hierarchies are mounted where
+ * (they are looked for in their usual places first),
  * /proc/self/cgroup tells where this process is in each. On version 1 a box's
  * group is made below our own, so that a limit set on us holds for our boxes
  * too; an ordinary user may have been given `cordon/UID` at the top instead.
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -41,6 +43,10 @@ static const struct {
 _Static_assert(ARRAY_SIZE(roles) == CG_ROLES, "a row for each role");
 
 #define LEAF "cordon-host"
+
+#define CGROUP_MAGIC           0x0027e0ebU
+#define CGROUP2_MAGIC          0x63677270U
+#define FIRST_CGROUP_NAMESPACE 0xeffffffbU /* its inode */
 
 /* A mounted hierarchy. */
 struct mount_line {
@@ -155,6 +161,62 @@ static void parse_mounts(struct scan *scan)
 			scan->n_mounts++;
 		p = end + (*end == '\n');
 	}
+}
+
+/*
+ * Whether the top of a hierarchy is mounted there: version 1 has this file
+ * only at the top, version 2 only below it.
+ */
+static bool is_top(const char *point, bool v2)
+{
+	char path[CG_PATH_MAX];
+	struct statfs fs;
+	bool has_file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", point,
+		       v2 ? "cgroup.type" : "cgroup.sane_behavior");
+	if (statfs(point, &fs) < 0 ||
+	    (uint32_t)fs.f_type != (v2 ? CGROUP2_MAGIC : CGROUP_MAGIC))
+		return false;
+	has_file = faccessat(AT_FDCWD, path, F_OK, 0) == 0;
+	return v2 ? !has_file && errno == ENOENT : has_file;
+}
+
+static bool add_usual(struct scan *scan, const char *place,
+		      const char *controller)
+{
+	struct mount_line *m = &scan->mounts[scan->n_mounts];
+
+	*m = (struct mount_line){ .root = "/", .v2 = !*controller };
+	(void)snprintf(m->point, sizeof(m->point), "/sys/fs/cgroup%s%s", place,
+		       controller);
+	(void)snprintf(m->options, sizeof(m->options), "%s", controller);
+	if (!is_top(m->point, m->v2))
+		return false;
+	scan->n_mounts++;
+	return true;
+}
+
+/*
+ * Nearly everywhere each hierarchy is mounted whole in its usual place. To
+ * look there is much quicker than to read mountinfo, for which the kernel
+ * writes a line for each mount. Paths in /proc/self/cgroup then begin at the
+ * top, if we are in the first cgroup namespace. False where anything differs.
+ */
+static bool find_usual(struct scan *scan)
+{
+	struct stat st;
+	char path[256];
+
+	if (stat("/proc/self/ns/cgroup", &st) < 0 ||
+	    st.st_ino != FIRST_CGROUP_NAMESPACE)
+		return false;
+	for (int i = 0; i < CG_ROLES; i++)
+		if (roles[i].v1 &&
+		    own_path(scan->groups, roles[i].v1, path, sizeof(path)) &&
+		    !add_usual(scan, "/", roles[i].v1))
+			return false;
+	return add_usual(scan, scan->n_mounts ? "/unified" : "", "");
 }
 
 /* Finds the mounted hierarchy with `controller`, "" for version 2. */
@@ -398,6 +460,22 @@ static void find_cpus(struct cg_tree *tree)
 		tree->n_cpus = 1;
 }
 
+static int find_mounts(struct scan *scan, struct err *err)
+{
+	ssize_t r;
+
+	scan->n_mounts = 0;
+	if (find_usual(scan))
+		return 0;
+	r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", scan->text,
+			 sizeof(scan->text));
+	if (r < 0)
+		return err_errno(err, (int)-r, "read /proc/self/mountinfo");
+	scan->n_mounts = 0;
+	parse_mounts(scan);
+	return 0;
+}
+
 int cg_tree_open(struct cg_tree *tree, struct err *err)
 {
 	static struct scan scan;
@@ -406,16 +484,12 @@ int cg_tree_open(struct cg_tree *tree, struct err *err)
 	memset(tree, 0, sizeof(*tree));
 	for (int i = 0; i < CG_ROLES; i++)
 		tree->role[i].fd = NO_FD;
-	r = io_read_file(AT_FDCWD, "/proc/self/mountinfo", scan.text,
-			 sizeof(scan.text));
-	if (r < 0)
-		return err_errno(err, (int)-r, "read /proc/self/mountinfo");
 	r = io_read_file(AT_FDCWD, "/proc/self/cgroup", scan.groups,
 			 sizeof(scan.groups));
 	if (r < 0)
 		return err_errno(err, (int)-r, "read /proc/self/cgroup");
-	scan.n_mounts = 0;
-	parse_mounts(&scan);
+	if (find_mounts(&scan, err) < 0)
+		return -err->code;
 	for (int i = 0; i < CG_ROLES; i++)
 		find_v1(tree, &scan, (enum cg_role)i);
 	find_v2(tree, &scan);
