@@ -22,37 +22,34 @@
 
 #define KEEPER "cordon-keeper"
 
-/*
- * The keeper's program: where CORDON_LIBEXEC says, else beside the running
- * program (so that a build tree works as it is), else where it was installed.
- */
-static int find_keeper(char *ret, size_t size, struct err *err)
+int program_find(const char *name, char *ret, size_t size, struct err *err)
 {
 	const char *dir = getenv("CORDON_LIBEXEC");
+	size_t room = strlen(name) + sizeof("/");
 	ssize_t n;
 	char *slash;
 
 	if (dir) {
-		(void)snprintf(ret, size, "%s/" KEEPER, dir);
+		(void)snprintf(ret, size, "%s/%s", dir, name);
 		if (access(ret, X_OK) == 0)
 			return 0;
 		return err_errno(err, errno, "find '%s' (CORDON_LIBEXEC)", ret);
 	}
-	n = readlink("/proc/self/exe", ret, size - sizeof("/" KEEPER));
+	n = readlink("/proc/self/exe", ret, size - room);
 	if (n > 0) {
 		ret[n] = '\0';
 		slash = strrchr(ret, '/');
-		(void)strcpy(slash + 1, KEEPER);
+		(void)strcpy(slash + 1, name);
 		if (access(ret, X_OK) == 0)
 			return 0;
 	}
-	(void)snprintf(ret, size, "%s/" KEEPER, CORDON_LIBEXECDIR);
+	(void)snprintf(ret, size, "%s/%s", CORDON_LIBEXECDIR, name);
 	if (access(ret, X_OK) == 0)
 		return 0;
 	return err_errno(err, errno,
 			 "find '%s'; install Cordon, or set CORDON_LIBEXEC to "
-			 "the directory that has " KEEPER,
-			 ret);
+			 "the directory that has %s",
+			 ret, name);
 }
 
 /* Only what the keeper reads; nothing of the caller's reaches a box. */
@@ -148,7 +145,7 @@ static struct cordon *start_keeper(struct err *err)
 	int pair[2];
 	int r;
 
-	if (find_keeper(path, sizeof(path), err) < 0)
+	if (program_find(KEEPER, path, sizeof(path), err) < 0)
 		return NULL;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		(void)err_errno(err, errno, "make a socket");

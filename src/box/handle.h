@@ -25,6 +25,13 @@ struct cordon {
 	struct cordon_job *jobs;
 };
 
+/*
+ * Another program of Cordon's: where CORDON_LIBEXEC says, else beside the
+ * running one (so that a build tree works as it is), else where it was
+ * installed.
+ */
+int program_find(const char *name, char *ret, size_t size, struct err *err);
+
 /* A handle on a keeper that the caller steps itself; `sock` is taken over. */
 struct cordon *handle_on(int sock, struct err *err);
 

@@ -24,6 +24,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_desk(int argc, char **argv); /* becomes cordon-desk */
 
 /* One line on standard error, "cordon: ..." */
 void say(const char *fmt, ...) PRINTF(1, 2);

@@ -19,6 +19,12 @@
 static const struct command table[] = {
 	{ "run", "[FLAGS] -- CMD [ARG...]", "run a program or code in a box",
 	  cmd_run },
+	{ "policy", "check|show|explain|test ...",
+	  "what a policy allows, and why", cmd_desk },
+	{ "approvals", "list|show|approve|deny ...",
+	  "what waits for a person's answer", cmd_desk },
+	{ "audit", "list|show|follow|verify|export ...",
+	  "the record of what was decided and done", cmd_desk },
 	{ "doctor", "[--json]", "what this machine can enforce", cmd_doctor },
 	{ "bench", "[N]", "time a box against a plain process", cmd_bench },
 	{ "completion", "bash|zsh|fish", "completions for a shell",
@@ -28,9 +34,8 @@ static const struct command table[] = {
 
 /* Named in the documents, and still to come. */
 static const char *const later[] = {
-	"policy", "approvals", "audit", "serve",  "ps", "exec",
-	"logs",   "cp",        "stop",  "kill",   "rm", "inspect",
-	"stats",  "image",     "agent", "worker",
+	"serve", "ps",      "exec",  "logs",  "cp",    "stop",   "kill",
+	"rm",    "inspect", "stats", "image", "agent", "worker",
 };
 
 const struct command *command_at(int i)
