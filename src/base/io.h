@@ -15,7 +15,7 @@
 #include "base/err.h"
 
 /* The most descriptors one message carries. */
-#define IO_MAX_FDS 80
+#define IO_MAX_FDS 208
 
 /* Writes all of it; 0 or -errno. */
 int io_write_all(int fd, const void *data, size_t len);

@@ -67,6 +67,12 @@ static int real_path(int fd, char *ret, size_t size)
 	return 0;
 }
 
+/* Under a list of commands nothing that can be written can be executed. */
+static int no_exec(const struct wire_box *box)
+{
+	return box->blob.flags & WIRE_COMMANDS ? WIRE_MNT_NOEXEC : 0;
+}
+
 static int add_bind(struct pack *p, struct wire_box *box,
 		    const struct spec_bind *b, struct err *err)
 {
@@ -74,7 +80,7 @@ static int add_bind(struct pack *p, struct wire_box *box,
 	char path[4096];
 	struct stat st;
 	struct wire_mount *m;
-	int flags = WIRE_MNT_IDMAP;
+	int flags = WIRE_MNT_IDMAP | no_exec(box);
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, errno, "volume: open '%s'", b->source);
@@ -137,7 +143,8 @@ int binds_pack(struct pack *p, struct wire_box *box,
 		if (strcmp(t->target, "/dev/shm") != 0 &&
 		    check_target(t->target, err) < 0)
 			return err_wrap(err, "tmpfs");
-		m = pack_mount(p, box, WIRE_TMPFS, 0, NULL, t->target);
+		m = pack_mount(p, box, WIRE_TMPFS, no_exec(box), NULL,
+			       t->target);
 		m->size = t->size;
 		m->inodes = MAX(t->size >> 20, 4) * 512;
 		if (strcmp(t->target, "/workspace") == 0)

@@ -250,12 +250,14 @@ static bool is_taken(const struct cordon_spec *s, const char *target)
 static void pack_disks(struct pack *p, struct wire_box *box,
 		       const struct cordon_spec *s)
 {
+	int flags = s->has_programs ? WIRE_MNT_NOEXEC : 0;
+
 	if (!is_taken(s, "/tmp"))
-		pack_disk(p, box, "/tmp", 64 << 20, 0);
+		pack_disk(p, box, "/tmp", 64 << 20, flags);
 	if (!is_taken(s, "/dev/shm"))
-		pack_disk(p, box, "/dev/shm", 64 << 20, 0);
+		pack_disk(p, box, "/dev/shm", 64 << 20, flags);
 	if (!is_taken(s, WORKSPACE))
-		pack_disk(p, box, WORKSPACE, s->disk, WIRE_MNT_WORK);
+		pack_disk(p, box, WORKSPACE, s->disk, WIRE_MNT_WORK | flags);
 }
 
 static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
@@ -296,6 +298,18 @@ static void look_at_cores(struct wire_box *box, struct prepared *ret)
 	}
 }
 
+/* One program of a command line. */
+static void pack_joined(struct pack *p, struct wire_work *work,
+			const struct spec_line *l, bool is_last)
+{
+	uint32_t at = work->n_steps;
+
+	pack_step(p, work, (const char *const *)l->argv.v,
+		  is_last ? WIRE_STEP_END_BLOCK : 0);
+	if (at < work->n_steps)
+		work->steps[at].join = l->join;
+}
+
 static int pack_steps(struct pack *p, struct wire_work *work,
 		      const struct cordon_spec *s, struct prepared *ret,
 		      struct err *err)
@@ -313,6 +327,8 @@ static int pack_steps(struct pack *p, struct wire_work *work,
 	if (s->command.n > 0)
 		pack_step(p, work, (const char *const *)s->command.v,
 			  WIRE_STEP_END_BLOCK);
+	for (size_t i = 0; i < s->n_line; i++)
+		pack_joined(p, work, &s->line[i], i + 1 == s->n_line);
 	for (size_t i = 0; i < s->n_blocks; i++)
 		block_steps(p, work, s, &s->blocks[i], ret->code_files[i]);
 	return 0;
@@ -344,7 +360,8 @@ static void pack_code(struct pack *p, const struct cordon_spec *s,
 }
 
 static int pack_box(struct pack *p, const struct cordon_spec *s,
-		    struct prepared *ret, struct err *err)
+		    struct programs *only, struct prepared *ret,
+		    struct err *err)
 {
 	struct wire_box box = { 0 };
 
@@ -353,7 +370,12 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 	box_numbers(&box, s);
 	look_at_cores(&box, ret);
 	box.hostname = pack_string(p, s->name ? s->name : "cordon");
-	root_host_mounts(p, &box, s);
+	if (s->has_programs) {
+		box.blob.flags |= WIRE_COMMANDS;
+		if (programs_find(&s->programs, ROOT_PATH, only, err) < 0)
+			return refuse(ret, REFUSED_INVALID, err);
+	}
+	root_host_mounts(p, &box, s, s->has_programs ? only : NULL);
 	pack_disks(p, &box, s);
 	if (binds_pack(p, &box, s, err) < 0)
 		return refuse(ret,
@@ -361,7 +383,7 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 						 : REFUSED_INVALID,
 			      err);
 	pack_records_begin(p);
-	root_host_files(p, s);
+	root_host_files(p, s, s->has_programs ? only : NULL);
 	box.records = p->records;
 	ret->box = pack_seal(p, &box.blob, WIRE_BOX_MAGIC, err);
 	return ret->box < 0 ? ret->box : 0;
@@ -394,6 +416,7 @@ static int pack_work(struct pack *p, const struct cordon_spec *s,
 int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
 {
 	_cleanup_free_ struct pack *p = NULL;
+	struct programs only = { 0 };
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
@@ -406,7 +429,8 @@ int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
 	p = malloc(sizeof(*p));
 	if (!p)
 		return err_set(err, ENOMEM, "out of memory");
-	r = pack_box(p, s, ret, err);
+	r = pack_box(p, s, &only, ret, err);
+	programs_done(&only);
 	pack_done(p);
 	if (r == 0) {
 		r = pack_work(p, s, ret, err);

@@ -38,18 +38,54 @@ static const struct {
 static const char *const tops[] = { "/bin",   "/sbin",  "/lib",
 				    "/lib32", "/lib64", "/libx32" };
 
+/* What programs read there; where only some may run, without the others. */
+static const char *const data_dirs[] = {
+	"/usr/lib",   "/usr/lib32",     "/usr/lib64",       "/usr/libx32",
+	"/usr/share", "/usr/local/lib", "/usr/local/share",
+};
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void programs_mounts(struct pack *p, struct wire_box *box,
+			    const struct programs *only)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(data_dirs); i++)
+		if (is_directory(data_dirs[i]))
+			(void)pack_mount(p, box, WIRE_BIND,
+					 WIRE_MNT_RO | WIRE_MNT_NOEXEC,
+					 data_dirs[i], data_dirs[i]);
+	for (size_t i = 0; i < only->files.n; i++)
+		(void)pack_mount(p, box, WIRE_BIND,
+				 WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_PROGRAM,
+				 only->files.v[i], only->files.v[i]);
+	for (size_t i = 0; i < only->code.n; i++)
+		(void)pack_mount(p, box, WIRE_BIND,
+				 WIRE_MNT_RO | (is_directory(only->code.v[i])
+							? 0
+							: WIRE_MNT_FILE),
+				 only->code.v[i], only->code.v[i]);
+}
+
 void root_host_mounts(struct pack *p, struct wire_box *box,
-		      const struct cordon_spec *s)
+		      const struct cordon_spec *s, const struct programs *only)
 {
 	/* With its owner shown as the box's user, who may then write. */
 	int layer = s->writable_root ? WIRE_MNT_OVERLAY | WIRE_MNT_IDMAP : 0;
 	char link[256];
 
-	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+	if (only)
+		programs_mounts(p, box, only);
+	for (size_t i = only ? 1 : 0; i < ARRAY_SIZE(shown); i++)
 		(void)pack_mount(p, box, WIRE_BIND,
-				 shown[i].flags | (i == 0 ? layer : 0),
+				 shown[i].flags | (i == 0 ? layer : 0) |
+					 (only ? WIRE_MNT_NOEXEC : 0),
 				 shown[i].path, shown[i].path);
-	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
+	for (size_t i = 0; !only && i < ARRAY_SIZE(tops); i++)
 		if (readlink(tops[i], link, sizeof(link)) < 0 &&
 		    access(tops[i], F_OK) == 0)
 			(void)pack_mount(p, box, WIRE_BIND, WIRE_MNT_RO,
@@ -240,7 +276,7 @@ static void etc(struct pack *p, const struct cordon_spec *s)
 	}
 }
 
-static void links(struct pack *p)
+static void links(struct pack *p, const struct programs *only)
 {
 	char target[256];
 
@@ -258,7 +294,9 @@ static void links(struct pack *p)
 	link_to(p, "/dev/stdin", "/proc/self/fd/0");
 	link_to(p, "/dev/stdout", "/proc/self/fd/1");
 	link_to(p, "/dev/stderr", "/proc/self/fd/2");
-	if (!root_host_has("python") && root_host_has("python3")) {
+	for (size_t i = 0; only && i < only->links.n; i++)
+		link_to(p, only->links.v[i], only->targets.v[i]);
+	if (!only && !root_host_has("python") && root_host_has("python3")) {
 		dir(p, "/opt");
 		dir(p, "/opt/cordon");
 		dir(p, "/opt/cordon/bin");
@@ -266,7 +304,8 @@ static void links(struct pack *p)
 	}
 }
 
-void root_host_files(struct pack *p, const struct cordon_spec *s)
+void root_host_files(struct pack *p, const struct cordon_spec *s,
+		     const struct programs *only)
 {
 	unsigned int cpus = n_cpus(s);
 
@@ -279,7 +318,7 @@ void root_host_files(struct pack *p, const struct cordon_spec *s)
 		dir(p, "/dev/pts");
 		link_to(p, "/dev/ptmx", "pts/ptmx");
 	}
-	links(p);
+	links(p, only);
 	etc(p, s);
 	cpuinfo(p, cpus);
 	meminfo(p, s->memory);

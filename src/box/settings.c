@@ -270,9 +270,13 @@ SETTER(set_policy)
 
 SETTER(set_command_line)
 {
-	(void)s;
-	(void)v;
-	return later(err);
+	return copy(&s->command_line, v, err);
+}
+
+SETTER(set_program)
+{
+	s->has_programs = true;
+	return strv_add(&s->programs, v) < 0 ? no_memory(err) : 0;
 }
 
 SETTER(set_isolation)
@@ -675,7 +679,12 @@ static const struct setting table[] = {
 	{ "isolation", 0, "LEVEL", "'native' is the one in this build", "",
 	  set_isolation },
 	{ "policy", 0, "FILE", "not in this build", "", set_policy },
-	{ "command", 0, "STRING", "not in this build", "", set_command_line },
+	{ "command", 0, "STRING",
+	  "a command line; no shell sees it, only words, quotes, | && || ; "
+	  "are understood",
+	  "", set_command_line },
+	{ "program", 0, "NAME", "only such programs exist in the box", "",
+	  set_program },
 	{ "best-effort", 0, "LAYER",
 	  "accept that cgroup, memory, cpu, pids or "
 	  "landlock is missing here",

@@ -44,6 +44,22 @@ struct cordon_spec *cordon_spec_new(void)
 	return s;
 }
 
+int spec_add_line(struct cordon_spec *s, uint32_t join, const char *const *argv,
+		  size_t n, struct err *err)
+{
+	struct spec_line *l = &s->line[s->n_line];
+
+	if (s->n_line == SPEC_MAX_LINE)
+		return err_set(err, E2BIG, "more than %d programs in one line",
+			       SPEC_MAX_LINE);
+	s->n_line++;
+	l->join = join;
+	for (size_t i = 0; i < n; i++)
+		if (strv_add(&l->argv, argv[i]) < 0)
+			return err_set(err, ENOMEM, "out of memory");
+	return 0;
+}
+
 static void block_done(struct spec_block *b)
 {
 	free(b->lang_name);
@@ -69,6 +85,10 @@ void cordon_spec_free(struct cordon_spec *s)
 	strv_done(&s->labels);
 	strv_done(&s->command);
 	strv_done(&s->args);
+	for (size_t i = 0; i < s->n_line; i++)
+		strv_done(&s->line[i].argv);
+	strv_done(&s->programs);
+	free(s->command_line);
 	free(s->workdir);
 	free(s->workspace);
 	free(s->name);
@@ -236,12 +256,16 @@ int cordon_spec_stdin(struct cordon_spec *s, const void *data, size_t len,
 
 int spec_check(const struct cordon_spec *s, struct err *err)
 {
-	if (s->command.n == 0 && s->n_blocks == 0)
+	if (s->command.n == 0 && s->n_blocks == 0 && !s->command_line)
 		return err_set(err, EINVAL,
 			       "nothing to run: give a command or code");
-	if (s->command.n > 0 && s->n_blocks > 0)
+	if ((s->command.n > 0) + (s->n_blocks > 0) + !!s->command_line > 1)
 		return err_set(err, EINVAL,
 			       "a command and code cannot both be run");
+	if (s->has_programs && s->writable_root)
+		return err_set(err, EINVAL,
+			       "a writable root would hold programs that are "
+			       "not on the list of commands");
 	if (s->tty && s->has_input)
 		return err_set(err, EINVAL,
 			       "a terminal and given input exclude each other");

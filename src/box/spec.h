@@ -47,7 +47,14 @@ struct spec_block {
 	char *filename;
 };
 
+/* One program of a command line, and how it is joined to the one before. */
+struct spec_line {
+	uint32_t join; /* enum wire_join */
+	struct strv argv;
+};
+
 #define SPEC_MAX_ITEMS 24
+#define SPEC_MAX_LINE  64
 
 struct cordon_spec {
 	uint64_t timeout_us;
@@ -79,7 +86,12 @@ struct cordon_spec {
 	struct strv env;
 	struct strv labels;
 	struct strv command;
-	struct strv args; /* after a block's file */
+	struct strv args;                     /* after a block's file */
+	char *command_line;                   /* as given ... */
+	struct spec_line line[SPEC_MAX_LINE]; /* ... and taken apart */
+	size_t n_line;
+	struct strv programs; /* only these exist in the box ... */
+	bool has_programs;    /* ... if so, and also if there is none */
 	struct spec_bind binds[SPEC_MAX_ITEMS];
 	size_t n_binds;
 	struct spec_tmpfs tmpfs[SPEC_MAX_ITEMS];
@@ -99,6 +111,10 @@ int spec_set(struct cordon_spec *s, const char *name, const char *value,
 
 /* 0, or -errno with a line that says what does not go together. */
 int spec_check(const struct cordon_spec *s, struct err *err);
+
+/* Adds a program to the command line. */
+int spec_add_line(struct cordon_spec *s, uint32_t join, const char *const *argv,
+		  size_t n, struct err *err);
 
 /* A path in the box: absolute, plain, short enough; 0 or -EINVAL. */
 int spec_check_path(const char *path, const char *what, struct err *err);

@@ -107,6 +107,7 @@ int wire_check_work(const struct wire_work *work, uint64_t size,
 		return err_set(err, EPROTO, "the spec has bad numbers");
 	for (uint32_t i = 0; i < work->n_steps; i++)
 		if (work->steps[i].argv.count == 0 ||
+		    work->steps[i].join > WIRE_BY_PIPE ||
 		    !wire_vec_check(blob, work->steps[i].argv))
 			return outside(err);
 	if (!wire_str(blob, work->workdir) || !wire_str(blob, work->path) ||

@@ -29,9 +29,9 @@
 
 #include "base/err.h"
 
-#define WIRE_BOX_MAGIC  0x43520102U
-#define WIRE_WORK_MAGIC 0x43520202U
-#define WIRE_MAX_MOUNTS 64
+#define WIRE_BOX_MAGIC  0x43520103U
+#define WIRE_WORK_MAGIC 0x43520203U
+#define WIRE_MAX_MOUNTS 192
 #define WIRE_MAX_STEPS  64
 #define WIRE_MAX_TASKS  8
 #define WIRE_MAX_SIZE   (512ULL << 20)
@@ -72,6 +72,7 @@ enum {
 	WIRE_MNT_WORK = 1 << 4,     /* the workspace: handed back at the end */
 	WIRE_MNT_OPTIONAL = 1 << 5, /* skipped where the source is missing */
 	WIRE_MNT_OVERLAY = 1 << 6,  /* writable, in a throw-away layer */
+	WIRE_MNT_PROGRAM = 1 << 7,  /* under WIRE_COMMANDS: may be executed */
 };
 
 struct wire_mount {
@@ -91,10 +92,18 @@ enum {
 	WIRE_STEP_END_BLOCK = 1 << 0, /* the last step of its block */
 };
 
+/* When a step of a block is run, by how those before it ended. */
+enum wire_join {
+	WIRE_IF_OK,   /* if the last one succeeded; else it is left out */
+	WIRE_IF_NOT,  /* if the last one failed */
+	WIRE_ALWAYS,  /* in any case */
+	WIRE_BY_PIPE, /* at the same time, reading what the last one writes */
+};
+
 struct wire_step {
 	struct wire_vec argv;
 	uint32_t flags;
-	uint32_t reserved;
+	uint32_t join; /* enum wire_join; of a block's first it is not read */
 };
 
 enum wire_record_kind {
@@ -127,6 +136,7 @@ enum {
 	WIRE_CONTINUE = 1 << 2,   /* further blocks also after a failure */
 	WIRE_CORE_PIPE = 1 << 3,  /* core_pattern is a program */
 	WIRE_CALLER_UID = 1 << 4, /* a writable bind needs the caller's uid */
+	WIRE_COMMANDS = 1 << 5,   /* only WIRE_MNT_PROGRAM may be executed */
 };
 
 /* Layers that a machine may lack; bits of best_effort and not_enforced. */
@@ -245,12 +255,18 @@ struct wire_go {
 struct wire_conf {
 	uint32_t type;
 	uint32_t job;
-	uint64_t mount_mask; /* bit i: mounts[i] has a descriptor */
+	uint64_t
+		has_mount[WIRE_MAX_MOUNTS / 64]; /* bit i: there is mounts[i] */
 	uint32_t skip;       /* bits of enum wire_layer that are not there */
 	uint32_t n_tasks;    /* version 1 groups to enter */
 	uint32_t n_affinity; /* no cpuset: bind to these CPUs instead */
 	uint16_t affinity[256];
 };
+
+static inline bool wire_has_mount(const struct wire_conf *c, uint32_t i)
+{
+	return c->has_mount[i / 64] & 1ULL << i % 64;
+}
 
 /* Checks before anything in a blob is believed; pure. */
 int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err);

@@ -96,7 +96,7 @@ static int receive_conf(void)
 		init.tasks[i] = fds[at++];
 	for (uint32_t i = 0; i < init.box->n_mounts; i++) {
 		init.mounts[i] = NO_FD;
-		if (!(init.conf.mount_mask & 1ULL << i))
+		if (!wire_has_mount(&init.conf, i))
 			continue;
 		if (at >= n)
 			return err_set(&init.err, EPROTO, "a mount is missing");

@@ -13,16 +13,17 @@
 #include "os/landlock.h"
 
 static int allow_path(struct init *in, struct landlock *l, const char *path,
-		      bool is_dir, bool write)
+		      bool is_dir, int what)
 {
 	_cleanup_fd_ int fd = openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_errno(&in->err, errno, "open '%s'", path);
-	return landlock_allow(l, fd, is_dir, write, &in->err);
+	return landlock_allow(l, fd, is_dir, what, &in->err);
 }
 
-static int allow_mounts(struct init *in, struct landlock *l)
+/* With a list of commands only what is marked may be executed. */
+static int allow_mounts(struct init *in, struct landlock *l, int run)
 {
 	for (uint32_t i = 0; i < in->box->n_mounts; i++) {
 		const struct wire_mount *m = &in->box->mounts[i];
@@ -30,10 +31,13 @@ static int allow_mounts(struct init *in, struct landlock *l)
 		bool is_dir = m->kind != WIRE_DEV &&
 			      !(m->flags & WIRE_MNT_FILE);
 
-		if ((m->flags & WIRE_MNT_RO) ||
-		    !(in->conf.mount_mask & 1ULL << i))
+		int what = m->flags & WIRE_MNT_RO ? 0 : run | LANDLOCK_WRITE;
+
+		if (!run && (m->flags & WIRE_MNT_PROGRAM))
+			what |= LANDLOCK_RUN;
+		if (!what || !wire_has_mount(&in->conf, i))
 			continue;
-		if (allow_path(in, l, target, is_dir, true) < 0)
+		if (allow_path(in, l, target, is_dir, what) < 0)
 			return -in->err.code;
 	}
 	return 0;
@@ -41,7 +45,8 @@ static int allow_mounts(struct init *in, struct landlock *l)
 
 int stage_landlock(struct init *in)
 {
-	bool root_rw = in->box->blob.flags & WIRE_ROOT_RW;
+	int run = in->box->blob.flags & WIRE_COMMANDS ? 0 : LANDLOCK_RUN;
+	int write = in->box->blob.flags & WIRE_ROOT_RW ? LANDLOCK_WRITE : 0;
 	bool tty = in->box->blob.flags & WIRE_TTY;
 	struct landlock l;
 	int r;
@@ -54,9 +59,9 @@ int stage_landlock(struct init *in)
 	if (r < 0)
 		return r;
 	in->landlock_abi = (uint32_t)l.abi;
-	if (allow_path(in, &l, "/", true, root_rw) < 0 ||
-	    allow_mounts(in, &l) < 0 ||
-	    (tty && allow_path(in, &l, "/dev/pts", true, true) < 0)) {
+	if (allow_path(in, &l, "/", true, run | write) < 0 ||
+	    allow_mounts(in, &l, run) < 0 ||
+	    (tty && allow_path(in, &l, "/dev/pts", true, LANDLOCK_WRITE) < 0)) {
 		fd_close(&l.fd);
 		return -in->err.code;
 	}

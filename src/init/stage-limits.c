@@ -84,5 +84,8 @@ int stage_caps(struct init *in)
 
 int stage_seccomp(struct init *in)
 {
+	if ((in->box->blob.flags & WIRE_COMMANDS) &&
+	    seccomp_forbid_memfd(&in->err) < 0)
+		return -in->err.code;
 	return seccomp_install(&in->err);
 }

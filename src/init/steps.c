@@ -3,10 +3,12 @@
 /*
  * Running the spec's steps, one after the other, as the reaper of the box.
  *
- * A block is one or more steps (a compiler, then what it made); it ends with
- * the first step that fails or with its last. Between two blocks everything
- * that is still running is killed. After the last one init says how it ended
- * and exits, and the kernel ends what is left of the pid namespace with it.
+ * A block is one or more steps: a compiler, then what it made; or the programs
+ * of a command line, joined by && || ; and pipes. A pipeline is over when all
+ * its programs are, and ends as its last one did; the block ends as the last
+ * pipeline did that was run. Between two blocks everything that is still
+ * running is killed. After the last one init says how it ended and exits, and
+ * the kernel ends what is left of the pid namespace with it.
  */
 
 #include <errno.h>
@@ -36,6 +38,10 @@ struct runner {
 	int signals; /* signalfd for SIGCHLD */
 	struct wire_msg msg;
 	int64_t started;
+	int stdio[3];               /* of the program that is started next */
+	bool leads;                 /* it is the first of its pipeline */
+	pid_t pids[WIRE_MAX_STEPS]; /* of the pipeline that runs */
+	uint32_t n_pids;
 	/* written by the child before it becomes the program (vfork) */
 	volatile int exec_errno;
 };
@@ -94,10 +100,11 @@ static void become(struct runner *r)
 	sigset_t none;
 
 	(void)setsid();
-	if (in->tty >= 0 && ioctl(in->stdio[0], TIOCSCTTY, 0) < 0)
+	if (in->tty >= 0 && r->leads && ioctl(in->stdio[0], TIOCSCTTY, 0) < 0)
 		goto fail;
+	/* Those of init are above 2, so none is lost on the way. */
 	for (int i = 0; i < 3; i++)
-		if (dup2(in->stdio[i], i) < 0)
+		if (dup2(r->stdio[i], i) < 0)
 			goto fail;
 	if (sys_close_range(3, ~0U) < 0)
 		goto fail;
@@ -134,10 +141,11 @@ static pid_t start(struct runner *r, uint32_t step)
 	return pid;
 }
 
-static void ask_to_end(pid_t main_pid)
+static void ask_to_end(const struct runner *r)
 {
-	if (main_pid > 0)
-		(void)kill(main_pid, SIGTERM);
+	for (uint32_t i = 0; i < r->n_pids; i++)
+		if (r->pids[i] > 0)
+			(void)kill(r->pids[i], SIGTERM);
 }
 
 /* A message, or the end of the keeper, which is ours too. */
@@ -151,23 +159,31 @@ static uint32_t hear(void)
 	return head.type;
 }
 
-/* Reaps until the main process ends; false if that has happened already. */
-static bool reap(pid_t main_pid, int *ret_status)
+/* Reaps what there is; false when all of the pipeline has ended. */
+static bool reap(struct runner *r, int *ret_status)
 {
+	bool more = false;
+
 	for (;;) {
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 
 		if (pid <= 0)
-			return true;
-		if (pid == main_pid) {
-			*ret_status = status;
-			return false;
+			break;
+		for (uint32_t i = 0; i < r->n_pids; i++) {
+			if (r->pids[i] != pid)
+				continue;
+			r->pids[i] = 0;
+			if (i + 1 == r->n_pids)
+				*ret_status = status;
 		}
 	}
+	for (uint32_t i = 0; i < r->n_pids; i++)
+		more = more || r->pids[i] > 0;
+	return more;
 }
 
-static int wait_for(struct runner *r, pid_t main_pid)
+static int wait_for(struct runner *r)
 {
 	struct signalfd_siginfo info;
 	struct pollfd fds[] = {
@@ -176,15 +192,89 @@ static int wait_for(struct runner *r, pid_t main_pid)
 	};
 	int status = 0;
 
-	while (reap(main_pid, &status)) {
+	while (reap(r, &status)) {
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 			continue;
 		if (fds[0].revents)
 			(void)!read(r->signals, &info, sizeof(info));
 		if (fds[1].revents && hear() == WIRE_TERM)
-			ask_to_end(main_pid);
+			ask_to_end(r);
 	}
 	return status;
+}
+
+static void kill_the_rest(void)
+{
+	(void)kill(-1, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
+/* Starts one program of a pipeline; its output goes into a pipe or out. */
+static int start_joined(struct runner *r, uint32_t step, bool is_last)
+{
+	int pair[2] = { NO_FD, NO_FD };
+	pid_t pid;
+
+	if (!is_last && pipe2(pair, O_CLOEXEC) < 0) {
+		r->exec_errno = errno;
+		return -errno;
+	}
+	r->stdio[1] = is_last ? r->in->stdio[1] : pair[1];
+	r->stdio[2] = r->in->stdio[2];
+	pid = start(r, step);
+	if (r->stdio[0] != r->in->stdio[0])
+		(void)close(r->stdio[0]);
+	fd_close(&pair[1]);
+	r->stdio[0] = pair[0];
+	r->leads = false;
+	if (pid > 0)
+		r->pids[r->n_pids++] = pid;
+	return r->exec_errno ? -r->exec_errno : 0;
+}
+
+/* Runs the steps from `first` to `last` at once; then they are all over. */
+static void run_pipeline(struct runner *r, uint32_t first, uint32_t last)
+{
+	struct wire_outcome *o = &r->msg.outcome;
+
+	r->n_pids = 0;
+	r->leads = true;
+	r->stdio[0] = r->in->stdio[0];
+	for (uint32_t i = first; i <= last; i++) {
+		o->step = i;
+		if (start_joined(r, i, i == last) < 0)
+			break;
+	}
+	o->exec_errno = r->exec_errno;
+	if (o->exec_errno) {
+		/* The others have nobody to talk to. */
+		if (r->stdio[0] >= 0 && r->stdio[0] != r->in->stdio[0])
+			(void)close(r->stdio[0]);
+		kill_the_rest();
+		return;
+	}
+	o->wait_status = wait_for(r);
+}
+
+static bool is_wanted(enum wire_join join, int status)
+{
+	switch (join) {
+	case WIRE_IF_OK:
+		return status == 0;
+	case WIRE_IF_NOT:
+		return status != 0;
+	case WIRE_ALWAYS:
+	case WIRE_BY_PIPE:
+		break;
+	}
+	return true;
+}
+
+static bool ends_block(const struct wire_work *work, uint32_t step)
+{
+	return step + 1 >= work->n_steps ||
+	       work->steps[step].flags & WIRE_STEP_END_BLOCK;
 }
 
 /* Runs the block that starts at `step`; returns the last step it tried. */
@@ -192,24 +282,22 @@ static uint32_t run_block(struct runner *r, uint32_t step)
 {
 	const struct wire_work *work = r->in->work;
 	struct wire_outcome *o = &r->msg.outcome;
-	bool last;
+	bool is_first = true;
 
-	do {
-		pid_t pid;
+	for (;;) {
+		uint32_t last = step;
 
-		last = step + 1 >= work->n_steps ||
-		       work->steps[step].flags & WIRE_STEP_END_BLOCK;
-		o->step = step;
-		pid = start(r, step);
-		o->exec_errno = r->exec_errno;
-		if (pid < 0)
+		while (!ends_block(work, last) &&
+		       work->steps[last + 1].join == WIRE_BY_PIPE)
+			last++;
+		if (is_first ||
+		    is_wanted(work->steps[step].join, o->wait_status))
+			run_pipeline(r, step, last);
+		is_first = false;
+		if (o->exec_errno || ends_block(work, last))
 			break;
-		o->wait_status = wait_for(r, pid);
-		o->exec_errno = r->exec_errno;
-		if (o->wait_status != 0)
-			break;
-		step++;
-	} while (!last);
+		step = last + 1;
+	}
 	o->wall_us = (uint64_t)(clock_us() - r->started);
 	return o->step;
 }
@@ -222,13 +310,6 @@ static void say(struct runner *r, uint32_t type, const int *fds, int n_fds)
 	r->msg.outcome.landlock_abi = r->in->landlock_abi;
 	if (io_send(INIT_SOCK, &r->msg, sizeof(r->msg), fds, n_fds) < 0)
 		_exit(0);
-}
-
-static void kill_the_rest(void)
-{
-	(void)kill(-1, SIGKILL);
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
 }
 
 /* The first step of the block after the one that `step` is in. */

@@ -148,8 +148,7 @@ static int set_up(struct keeper *k, struct box *b, struct wire_conf *conf,
 	if (n_tasks < 0)
 		return err_stage(err, "cgroup");
 	conf->n_tasks = (uint32_t)n_tasks;
-	r = mounts_open(k, b, b->spec, fds + n_tasks, &n, &conf->mount_mask,
-			err);
+	r = mounts_open(k, b, b->spec, fds + n_tasks, &n, conf->has_mount, err);
 	n += n_tasks;
 	if (r == 0)
 		r = send_to(b, conf, sizeof(*conf), fds, n, err);

@@ -202,7 +202,7 @@ int box_open_tasks(struct keeper *k, const struct box *b, int *ret_fds,
 /* Lets go of everything of a box that has no process any more. */
 void box_release(struct keeper *k, struct box *b);
 
-/* mounts.c: opens all mounts of the spec; bit i of *ret_mask: fds has one. */
+/* mounts.c: opens all mounts of the spec; bit i of ret_mask: fds has one. */
 int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err);
 

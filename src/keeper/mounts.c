@@ -274,7 +274,6 @@ int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err)
 {
 	*ret_n = 0;
-	*ret_mask = 0;
 	for (uint32_t i = 0; i < spec->n_mounts; i++) {
 		const struct wire_mount *m = &spec->mounts[i];
 		int fd = open_one(k, b, spec, m, err);
@@ -286,7 +285,7 @@ int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		if (fd < 0)
 			return err_stage(err, "mounts");
 		ret_fds[(*ret_n)++] = fd;
-		*ret_mask |= 1ULL << i;
+		ret_mask[i / 64] |= 1ULL << i % 64;
 	}
 	return 0;
 }

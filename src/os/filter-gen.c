@@ -628,16 +628,38 @@ static void search(const struct range *r, size_t n)
 	search(r + half, n - half);
 }
 
-int main(void)
+/*
+ * Where only listed programs may run: a file in memory would be executed
+ * past every rule about places. It stands beside the other one, which sees
+ * to architectures.
+ */
+static void forbid_memfd(void)
 {
-	check_architecture();
-	check_arguments();
-	search(ranges, find_ranges());
-	printf("/* Made by filter-gen.c; do not edit. */\n\n"
-	       "static const struct uapi_filter filter[] = {\n");
+	load(DATA(nr));
+	(void)emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number("memfd_create"),
+		   0, 1);
+	ret(ERROR(EPERM));
+	ret(SECCOMP_RET_ALLOW);
+}
+
+static void print(const char *name)
+{
+	printf("\nstatic const struct uapi_filter %s[] = {\n", name);
 	for (unsigned int i = 0; i < n_table; i++)
 		printf("\t{ 0x%02x, %u, %u, 0x%08x },\n", table[i].code,
 		       table[i].jt, table[i].jf, table[i].k);
 	printf("};\n");
+	n_table = 0;
+}
+
+int main(void)
+{
+	printf("/* Made by filter-gen.c; do not edit. */\n");
+	check_architecture();
+	check_arguments();
+	search(ranges, find_ranges());
+	print("filter");
+	forbid_memfd();
+	print("filter_commands");
 	return 0;
 }

@@ -6,9 +6,7 @@
 #include "base/util.h"
 #include "os/uapi.h"
 
-#define READING                                                                \
-	(UAPI_LANDLOCK_EXECUTE | UAPI_LANDLOCK_READ_FILE |                     \
-	 UAPI_LANDLOCK_READ_DIR)
+#define READING (UAPI_LANDLOCK_READ_FILE | UAPI_LANDLOCK_READ_DIR)
 
 /* What applies to a file that is not a directory. */
 #define ON_FILES                                                               \
@@ -68,15 +66,18 @@ int landlock_open(struct landlock *l, struct err *err)
 	return 0;
 }
 
-int landlock_allow(struct landlock *l, int fd, bool is_dir, bool write,
+int landlock_allow(struct landlock *l, int fd, bool is_dir, int what,
 		   struct err *err)
 {
 	struct uapi_landlock_beneath rule = { .parent_fd = fd };
 
 	rule.allowed = READING;
-	if (write)
+	if (what & LANDLOCK_WRITE)
 		rule.allowed = l->fs & ~(UAPI_LANDLOCK_MAKE_CHAR |
-					 UAPI_LANDLOCK_MAKE_BLOCK);
+					 UAPI_LANDLOCK_MAKE_BLOCK |
+					 UAPI_LANDLOCK_EXECUTE);
+	if (what & LANDLOCK_RUN)
+		rule.allowed |= UAPI_LANDLOCK_EXECUTE;
 	if (!is_dir)
 		rule.allowed &= ON_FILES;
 	rule.allowed &= l->fs;

@@ -25,8 +25,10 @@ int landlock_abi(void);
 
 int landlock_open(struct landlock *l, struct err *err);
 
-/* Allows reading and executing below `fd`, and writing too if `write`. */
-int landlock_allow(struct landlock *l, int fd, bool is_dir, bool write,
+enum { LANDLOCK_RUN = 1, LANDLOCK_WRITE = 2 };
+
+/* Allows reading below `fd`, and what the bits of `what` say. */
+int landlock_allow(struct landlock *l, int fd, bool is_dir, int what,
 		   struct err *err);
 
 /* Puts the rules in force for this thread and closes `l`. */

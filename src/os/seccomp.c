@@ -11,12 +11,22 @@
 
 #define SECCOMP_MODE_FILTER_ 2
 
-int seccomp_install(struct err *err)
+static int install(const struct uapi_filter *table, unsigned short n,
+		   struct err *err)
 {
-	const struct uapi_fprog prog = { .len = ARRAY_SIZE(filter),
-					 .filter = filter };
+	const struct uapi_fprog prog = { .len = n, .filter = table };
 
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER_, &prog, 0, 0) < 0)
 		return err_errno(err, errno, "install the system call filter");
 	return 0;
+}
+
+int seccomp_install(struct err *err)
+{
+	return install(filter, ARRAY_SIZE(filter), err);
+}
+
+int seccomp_forbid_memfd(struct err *err)
+{
+	return install(filter_commands, ARRAY_SIZE(filter_commands), err);
 }

@@ -10,3 +10,6 @@
  * no_new_privs. There is no way back.
  */
 int seccomp_install(struct err *err);
+
+/* One more, for a box with a list of commands: no file without a name. */
+int seccomp_forbid_memfd(struct err *err);
