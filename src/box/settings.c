@@ -270,11 +270,15 @@ SETTER(set_policy)
 
 SETTER(set_command_line)
 {
+	if (!*v)
+		return err_set(err, EINVAL, "the command line is empty");
 	return copy(&s->command_line, v, err);
 }
 
 SETTER(set_program)
 {
+	if (!*v)
+		return err_set(err, EINVAL, "a program has a name");
 	s->has_programs = true;
 	return strv_add(&s->programs, v) < 0 ? no_memory(err) : 0;
 }

@@ -19,6 +19,11 @@ has() {
 	[[ $1 == *"$2"* ]] || { printf 'have: %s\nwithout: %s\n' "$1" "$2"; return 1; }
 }
 
+# lacks HAVE PART
+lacks() {
+	[[ $1 != *"$2"* ]] || { printf 'have: %s\nwith: %s\n' "$1" "$2"; return 1; }
+}
+
 # gives STATUS OUTPUT ARG...: `cordon run ARG...` ends so, and says nothing else.
 gives() {
 	local want=$1 text=$2

@@ -131,7 +131,6 @@ load common
 	refused "not in this build" run --allow-host example.com -- true
 	refused "not in this build" run --secret KEY@example.com -- true
 	refused "not in this build" run --policy cordon.yaml -- true
-	refused "not in this build" run --command 'ls' -- true
 	refused "not in this build" run --isolation vm -- true
 	refused "not in this build" run --isolation docker -- true
 	refused "not in this build" run --image debian -- true
