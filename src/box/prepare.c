@@ -96,6 +96,8 @@ static const char *needed(const struct spec_block *b)
 {
 	const struct lang *l = b->lang;
 
+	if (b->program)
+		return b->program;
 	if (l->compile[0])
 		return strcmp(l->compile[0], "env") == 0 ? l->compile[2]
 							 : l->compile[0];
@@ -126,7 +128,7 @@ static int check_blocks(const struct cordon_spec *s, struct prepared *ret,
 			ret->exit_code = 1;
 			return refuse(ret, REFUSED_DENIED, err);
 		}
-		if (!root_host_has(needed(b))) {
+		if (!b->program && !root_host_has(needed(b))) {
 			err_set(err, ENOENT,
 				"%s needs '%s', which this machine's /usr does "
 				"not have; install it",

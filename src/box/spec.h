@@ -42,6 +42,7 @@ struct spec_copy {
 struct spec_block {
 	const struct lang *lang; /* NULL: not one we know */
 	char *lang_name;         /* as given */
+	const char *program;     /* the interpreter's name, if decided */
 	char *code;
 	size_t len;
 	char *filename;
