@@ -361,14 +361,33 @@ TEST(l01_kill_100_living_boxes)
 }
 
 static const char *const moments[] = {
-	"proc",           "user",          "identity",       "enter",
-	"name",           "root",          "mounts",         "freeze",
-	"groups",         "tty",           "limits",         "landlock",
-	"caps",           "seccomp",       "files",          "workdir",
-	"keeper-world",   "keeper-record",
+	"proc",
+	"user",
+	"identity",
+	"enter",
+	"name",
+	"root",
+	"mounts",
+	"leave",
+	"freeze",
+	"groups",
+	"tty",
+	"limits",
+	"landlock",
+	"caps",
+	"seccomp",
+	"files",
+	"workdir",
+	"keeper-world",
+	"keeper-record",
 
-	"keeper-cgroup",  "keeper-birth",  "keeper-ids",     "keeper-configure",
-	"keeper-started", "keeper-ended",  "keeper-removed",
+	"keeper-cgroup",
+	"keeper-birth",
+	"keeper-ids",
+	"keeper-configure",
+	"keeper-started",
+	"keeper-ended",
+	"keeper-removed",
 };
 
 static void die_at_each(const char *word)

@@ -241,7 +241,7 @@ static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 	else if (run->verdict.cause == CAUSE_DENIED && r->message)
 		append_both(j, r->message);
 	keep(&r->output, &j->both_cap);
-	if (work >= 0)
+	if (work >= 0 && !(j->spec->no_files && j->spec->n_copies == 0))
 		workspace_collect(work, j->spec, &j->prep, &r->files,
 				  &r->warnings);
 	message_truncation(run, &r->warnings);

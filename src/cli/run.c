@@ -429,6 +429,7 @@ int cmd_run(int argc, char **argv)
 		   spec_check(s.spec, &err) < 0) {
 		say("%s", err.text);
 	} else {
+		s.spec->no_files = !s.flags.json;
 		code = s.flags.dry_run ? dry_run(s.spec) : run(&s);
 	}
 	cordon_spec_free(s.spec);

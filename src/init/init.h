@@ -35,6 +35,7 @@ struct init {
 	int mounts[WIRE_MAX_MOUNTS]; /* detached, in the spec's order */
 	int stdio[3];
 	int root; /* the root directory, once there is one */
+	int old;  /* the one before, until it is let go */
 	int tty;  /* our side of the terminal */
 	dev_t own[WIRE_MAX_MOUNTS + 1]; /* file systems of the box's own */
 	size_t n_own;
@@ -48,12 +49,13 @@ typedef int init_stage_fn(struct init *in);
 init_stage_fn stage_user;     /* our user and group, the parent's death */
 init_stage_fn stage_identity; /* session keyring */
 init_stage_fn stage_proc;     /* an empty root with a procfs */
-init_stage_fn stage_enter;    /* make it the root; the old one is gone */
+init_stage_fn stage_enter;    /* make it the root */
 
 /* Knowing the box. */
 init_stage_fn stage_name;   /* host name */
 init_stage_fn stage_root;   /* the root's own files */
 init_stage_fn stage_mounts; /* everything that is mounted into it */
+init_stage_fn stage_leave;  /* the old root is gone */
 init_stage_fn stage_freeze; /* no more changes to the root */
 init_stage_fn stage_groups; /* our cgroups, the top of what we see */
 init_stage_fn stage_tty;    /* a terminal, if asked for */

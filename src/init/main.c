@@ -135,6 +135,7 @@ int main(void)
 	(void)umask(022);
 	(void)prctl(PR_SET_NAME, "cordon-init");
 	init.root = NO_FD;
+	init.old = NO_FD;
 	init.tty = NO_FD;
 	for (int i = 0; i < 3; i++)
 		init.stdio[i] = NO_FD;

@@ -28,13 +28,28 @@ const char *const proc_instead[] = { "cpuinfo", "meminfo", "stat",
 
 int stage_enter(struct init *in)
 {
-	/* The old root ends up below the new one, and is let go at once. */
+	in->old = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (in->old < 0)
+		return err_errno(&in->err, errno, "open the old root");
+	/* The old root ends up on top of the new one; no path leads there. */
 	if (fchdir(in->root) < 0 || sys_pivot_root(".", ".") < 0)
 		return err_errno(&in->err, errno, "change the root");
-	if (umount2(".", MNT_DETACH) < 0)
+	if (chdir("/") < 0)
+		return err_errno(&in->err, errno, "enter the new root");
+	return 0;
+}
+
+/*
+ * Not right after it was left: the kernel waits for all CPUs here, and that
+ * takes far longer while the keeper is at work on another one.
+ */
+int stage_leave(struct init *in)
+{
+	if (fchdir(in->old) < 0 || umount2(".", MNT_DETACH) < 0)
 		return err_errno(&in->err, errno, "let go of the old root");
 	if (chdir("/") < 0)
 		return err_errno(&in->err, errno, "enter the new root");
+	fd_close(&in->old);
 	return 0;
 }
 

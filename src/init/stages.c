@@ -30,7 +30,7 @@ static const struct stage own[] = {
 	{ "user", stage_user }, /* from here on the box's own uid */
 	{ "identity", stage_identity },
 	{ "proc", stage_proc },
-	{ "enter", stage_enter }, /* from here on no host path exists */
+	{ "enter", stage_enter }, /* from here on no path leads to the host */
 };
 
 /*
@@ -49,6 +49,7 @@ static const struct stage root[] = {
  */
 static const struct stage box[] = {
 	{ "mounts", stage_mounts },
+	{ "leave", stage_leave }, /* from here on nothing is of the host */
 	{ "freeze", stage_freeze },
 	{ "groups", stage_groups }, /* from here on limited */
 	{ "tty", stage_tty },
