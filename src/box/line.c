@@ -174,6 +174,9 @@ int line_judge(struct cordon_spec *s, const struct command_rules *rules,
 	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
+	/* The spec may have been used before. */
+	while (s->n_line > 0)
+		strv_done(&s->line[--s->n_line].argv);
 	if (!s->command_line && !rules)
 		return 0;
 	line = calloc(1, sizeof(*line));

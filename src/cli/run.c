@@ -356,6 +356,12 @@ static int take_operands(struct session *s, char **rest, bool dashes,
 		return err_set(err, EINVAL,
 			       "--lang needs code: -c CODE, a file, or - for "
 			       "standard input");
+	if (s->spec->command_line && *rest)
+		return err_set(err, EINVAL,
+			       "--command takes the whole line; nothing can "
+			       "follow it");
+	if (s->spec->command_line)
+		return 0;
 	if (!*rest)
 		return err_set(err, EINVAL,
 			       "nothing to run; write 'cordon run -- CMD' or "
