@@ -44,5 +44,12 @@ struct shell_line {
 	char why[128]; /* why */
 };
 
-/* 0, or -EINVAL with `why` and `at`. The structure is large: not on a stack. */
+/*
+ * 0, or -EINVAL with `why` and `at`, and then there are no commands. The
+ * structure is large (not on a stack) and need not be cleared before.
+ *
+ * The list means what a shell would make of it: commands joined by | run
+ * together and end as the last of them does; && and || bind equally, from
+ * left to right, and weaker than |; what follows THEN always runs.
+ */
 int shell_parse(const char *text, size_t len, struct shell_line *ret);
