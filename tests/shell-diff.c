@@ -3,7 +3,7 @@
 /*
  * What the classifier says a line is, against what real shells make of it.
  *
- *	shell-diff [COUNT [SEED]]
+ *	shell-diff [COUNT [SEED]]	COUNT lines that are allowed
  *
  * Random lines are made from an alphabet full of shell syntax. Each one that
  * the preset shell-tools allows is given to dash and to bash, where every
@@ -11,8 +11,8 @@
  * to a log. The log must be the classifier's own list, with && || ; |
  * honoured: no program more, none less, no byte different, no message.
  *
- * The lines run many to a shell (`( eval LINE )`, with functions as stubs,
- * since echo and true are builtins), and each 40th once more as `SHELL -c
+ * The lines run many to a shell (`eval LINE`, with functions as stubs,
+ * since echo and true are builtins), and each 100th once more as `SHELL -c
  * LINE` with stub programs alone on the PATH; the stub is this program under
  * another name.
  *
@@ -36,11 +36,12 @@
 #include "policy/commands.h"
 
 #define BATCH        400
+#define BATCH_WRONG  50
 #define MOST_TEXT    512
 #define MOST_LOG     (8 << 20)
 #define MOST_ENTRIES 64
 #define SHOWN        5
-#define EACH_ALONE   40
+#define EACH_ALONE   100
 
 static const char *const shells[] = { "/bin/dash", "/bin/bash" };
 static const char *const builtins[] = { "echo", "true", "false", "pwd" };
@@ -366,6 +367,11 @@ static size_t write_entry(char *out, size_t size, const char *const *words,
 					 strlen(words[i]), words[i]);
 	if (used + 1 >= size)
 		return 0;
+	/* bash writes line by line, and a pipeline's would mix: an entry is
+	   one line. \001 is in no line that is allowed. */
+	for (size_t i = 0; i < used; i++)
+		if (out[i] == '\n')
+			out[i] = '\001';
 	out[used++] = '\n';
 	return used;
 }
@@ -634,15 +640,21 @@ static void write_script(void)
 	FILE *f = fopen(in_top("script"), "we");
 
 	must(f != NULL, "script");
-	(void)fprintf(f, "log() { r=$#; for a; do r=\"$r ${#a}:$a\"; done\n"
-			 "printf '%%s\\n' \"$r\" >>\"$LOG\"; }\n");
+	(void)fputs("NL='\n'\n"
+		    "log() { r=$#; for a; do r=\"$r ${#a}:\"\n"
+		    "while :; do case $a in\n"
+		    "*\"$NL\"*) r=$r${a%%\"$NL\"*}\001; a=${a#*\"$NL\"} ;;\n"
+		    "*) r=$r$a; break ;;\n"
+		    "esac; done; done\n"
+		    "printf '%s\\n' \"$r\" >>\"$LOG\"; }\n",
+		    f);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		(void)fprintf(f, "%s() { log %s \"$@\"; %s }\n", names[i],
 			      names[i],
 			      strcmp(names[i], "false") == 0 ? "return 1;"
 							     : "");
 	for (size_t i = 0; i < n_items; i++) {
-		(void)fprintf(f, "log @ %zu\n( eval '", i);
+		(void)fprintf(f, "log @ %zu\neval '", i);
 		for (size_t k = 0; k < items[i].text.len; k++) {
 			char c = items[i].text.data[k];
 
@@ -651,9 +663,21 @@ static void write_script(void)
 			else
 				(void)fputc(c, f);
 		}
-		(void)fputs("' )\n", f);
+		(void)fputs("'\n", f);
 	}
 	must(fclose(f) == 0, "script");
+}
+
+/* The place behind the mark of line i; behind the end if it is not there. */
+static size_t find_mark(const char *log, size_t len, size_t from, size_t i)
+{
+	char mark[64];
+	const char *at;
+
+	(void)snprintf(mark, sizeof(mark), "%zu", i);
+	(void)snprintf(mark, sizeof(mark), "2 1:@ %zu:%zu\n", strlen(mark), i);
+	at = memmem(log + from, len - from, mark, strlen(mark));
+	return at ? (size_t)(at - log) + strlen(mark) : len + 1;
 }
 
 static size_t compare_batch(const char *shell, const char *tag)
@@ -663,30 +687,23 @@ static size_t compare_batch(const char *shell, const char *tag)
 	size_t len;
 	size_t at = 0;
 	size_t bad = 0;
-	struct entry e;
 
 	(void)snprintf(name, sizeof(name), "log.%s", tag);
 	len = slurp(name, log, sizeof(log));
 	for (size_t i = 0; i < n_items; i++) {
-		size_t from = at;
-		char mark[64];
+		size_t from;
 
-		(void)snprintf(mark, sizeof(mark), "%zu", i);
-		(void)snprintf(name, sizeof(name), "2 1:@ %zu:%zu\n",
-			       strlen(mark), i);
-		if (!next_entry(log, len, &at, &e) || e.len != strlen(name) ||
-		    memcmp(e.data, name, e.len) != 0) {
+		at = find_mark(log, len, at, i);
+		from = at;
+		if (at > len) {
 			printf("# %s: the log ends before line %zu\n", shell,
 			       i);
 			return bad + 1;
 		}
-		from = at;
 		if (!agrees(&items[i], false, log, len, &at)) {
 			bad++;
-			show(shell, &items[i], log + from, at - from);
-			while (next_entry(log, len, &at, &e) && !is_mark(&e))
-				from = at;
-			at = from > at || !is_mark(&e) ? at : at - e.len;
+			show(shell, &items[i], log + from, len - from);
+			at = from;
 		}
 	}
 	return bad;
@@ -780,7 +797,7 @@ static void one_line(const struct mutant *m, struct tally *t, size_t n_shells)
 		t->alone++;
 		t->bad += run_alone(it);
 	}
-	if (++n_items == BATCH)
+	if (++n_items == (m->from ? BATCH_WRONG : BATCH))
 		t->bad += run_batch(n_shells);
 }
 
@@ -789,7 +806,8 @@ static struct tally run(const struct mutant *m, size_t count, size_t n_shells)
 	struct tally t = { 0 };
 
 	shown = m->from ? SHOWN : 0;
-	while (t.lines < count && (t.bad == 0 || !m->from))
+	while (t.allowed < count && t.lines < 20 * count &&
+	       (t.bad == 0 || !m->from))
 		one_line(m, &t, n_shells);
 	t.bad += run_batch(n_shells);
 	return t;
@@ -862,7 +880,7 @@ int main(int argc, char **argv)
 		link_stub(others[i]);
 	for (size_t i = 1; i < ARRAY_SIZE(mutants); i++) {
 		state = 88172645463325252ULL;
-		t = run(&mutants[i], 20000, 2);
+		t = run(&mutants[i], 5000, 2);
 		failed += t.bad == 0;
 		printf("%s %d - a parser that %s is found out (%zu lines)\n",
 		       t.bad ? "ok" : "not ok", ++number, mutants[i].name,
@@ -870,13 +888,13 @@ int main(int argc, char **argv)
 	}
 	state = seed * 0x9e3779b97f4a7c15ULL | 1;
 	t = run(&mutants[0], count, ARRAY_SIZE(shells));
-	/* Lines that are all refused would prove nothing. */
-	failed += t.bad || t.allowed < count / 10;
+	/* Lines that are refused prove nothing. */
+	failed += t.bad || t.allowed < count;
 	printf("# seed %llu: %zu lines, %zu allowed, %zu also alone, "
 	       "%zu differ\n",
 	       (unsigned long long)seed, t.lines, t.allowed, t.alone, t.bad);
 	printf("%s %d - dash and bash run what is listed\n",
-	       t.bad || t.allowed < count / 10 ? "not ok" : "ok", ++number);
+	       t.bad || t.allowed < count ? "not ok" : "ok", ++number);
 	printf("1..%d\n", number);
 	remove_place();
 	return failed ? 1 : 0;
