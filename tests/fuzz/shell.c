@@ -19,6 +19,21 @@ static struct shell_line line;
 static struct shell_line again;
 static char text[8 * SHELL_MAX_TEXT];
 
+static const struct command_rule wide[] = {
+	{ .name = "sed" },
+	{ .name = "curl" },
+	{ .name = "git",
+	  .sub = (const char *const[]){ "log", NULL },
+	  .flags = (const char *const[]){ "--stat", "-n=", NULL } },
+	{ .name = "tool",
+	  .flags = (const char *const[]){ "-a", "--x=", NULL } },
+};
+static const struct command_rules wide_rules = {
+	.allow = wide,
+	.n_allow = ARRAY_SIZE(wide),
+	.hosts = (const char *const[]){ "a.example", "*.b.example", NULL },
+};
+
 /* All in single quotes; returns the length. */
 static size_t quote(void)
 {
@@ -103,22 +118,6 @@ static void programs(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct command_rule wide[] = {
-		{ .name = "sed" },
-		{ .name = "curl" },
-		{ .name = "git",
-		  .sub = (const char *const[]){ "log", NULL },
-		  .flags = (const char *const[]){ "--stat", "-n=", NULL } },
-		{ .name = "tool",
-		  .flags = (const char *const[]){ "-a", "--x=", NULL } },
-	};
-	static const struct command_rules rules = {
-		.allow = wide,
-		.n_allow = ARRAY_SIZE(wide),
-		.hosts = (const char *const[]){ "a.example", "*.b.example",
-						NULL },
-	};
-
 	programs(data, size);
 	if (shell_parse((const char *)data, size, &line) < 0) {
 		MUST(line.why[0] && line.n_commands == 0);
@@ -128,6 +127,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(line.n_commands > 0 && line.n_words > 0);
 	same_again();
 	judge(commands_preset("shell-tools"));
-	judge(&rules);
+	judge(&wide_rules);
 	return 0;
 }
