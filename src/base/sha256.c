@@ -2,8 +2,14 @@
 #include "base/sha256.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 #include "base/util.h"
+
+bool sha256_is_plain;
 
 static const uint32_t constants[64] = {
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
@@ -38,36 +44,149 @@ static void store(unsigned char *p, uint32_t v)
 	p[3] = (unsigned char)v;
 }
 
-static void compress(uint32_t state[8], const unsigned char *block)
+static uint32_t pick(uint32_t e, uint32_t f, uint32_t g)
+{
+	return g ^ (e & (f ^ g));
+}
+
+static uint32_t most(uint32_t a, uint32_t b, uint32_t c)
+{
+	return (a & b) | (c & (a | b));
+}
+
+/* One round; what are v[0] to v[7] on paper turns through the array. */
+#define ROUND(i)                                                               \
+	do {                                                                   \
+		uint32_t e_ = v[(4 - (i)) & 7];                                \
+		uint32_t a_ = v[(0 - (i)) & 7];                                \
+		uint32_t one_ = v[(7 - (i)) & 7] +                             \
+				(turn(e_, 6) ^ turn(e_, 11) ^ turn(e_, 25)) +  \
+				pick(e_, v[(5 - (i)) & 7], v[(6 - (i)) & 7]) + \
+				constants[t + (i)] + w[t + (i)];               \
+		v[(3 - (i)) & 7] += one_;                                      \
+		v[(7 - (i)) & 7] = one_ +                                      \
+				   (turn(a_, 2) ^ turn(a_, 13) ^               \
+				    turn(a_, 22)) +                            \
+				   most(a_, v[(1 - (i)) & 7],                  \
+					v[(2 - (i)) & 7]);                     \
+	} while (0)
+
+static void compress_plain(uint32_t state[8], const unsigned char *p, size_t n)
 {
 	uint32_t w[64];
 	uint32_t v[8];
 
-	for (int i = 0; i < 16; i++)
-		w[i] = load(block + 4 * i);
-	for (int i = 16; i < 64; i++) {
-		uint32_t a = w[i - 15];
-		uint32_t b = w[i - 2];
+	for (; n > 0; n--, p += 64) {
+		for (int i = 0; i < 16; i++)
+			w[i] = load(p + 4 * i);
+		for (int i = 16; i < 64; i++) {
+			uint32_t a = w[i - 15];
+			uint32_t b = w[i - 2];
 
-		w[i] = w[i - 16] + w[i - 7] +
-		       (turn(a, 7) ^ turn(a, 18) ^ a >> 3) +
-		       (turn(b, 17) ^ turn(b, 19) ^ b >> 10);
+			w[i] = w[i - 16] + w[i - 7] +
+			       (turn(a, 7) ^ turn(a, 18) ^ a >> 3) +
+			       (turn(b, 17) ^ turn(b, 19) ^ b >> 10);
+		}
+		memcpy(v, state, sizeof(v));
+		for (int t = 0; t < 64; t += 8) {
+			ROUND(0);
+			ROUND(1);
+			ROUND(2);
+			ROUND(3);
+			ROUND(4);
+			ROUND(5);
+			ROUND(6);
+			ROUND(7);
+		}
+		for (int i = 0; i < 8; i++)
+			state[i] += v[i];
 	}
-	memcpy(v, state, sizeof(v));
-	for (int i = 0; i < 64; i++) {
-		uint32_t e = v[4];
-		uint32_t a = v[0];
-		uint32_t one = v[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) +
-			       ((e & v[5]) ^ (~e & v[6])) + constants[i] + w[i];
-		uint32_t two = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) +
-			       ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
+}
 
-		memmove(v + 1, v, 7 * sizeof(*v));
-		v[4] += one;
-		v[0] = one + two;
+#if defined(__x86_64__)
+/*
+ * The processor's own instructions, five times as fast. The state is kept as
+ * they want it: ABEF in one register, CDGH in the other.
+ */
+__attribute__((target("sha,sse4.1,ssse3"))) static void compress_ni(
+	uint32_t state[8], const unsigned char *p, size_t n)
+{
+	const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0bLL,
+					    0x0405060700010203LL);
+	__m128i low = _mm_loadu_si128((const __m128i *)state);
+	__m128i high = _mm_loadu_si128((const __m128i *)(state + 4));
+	__m128i one, two, m[4];
+
+	low = _mm_shuffle_epi32(low, 0xb1);
+	high = _mm_shuffle_epi32(high, 0x1b);
+	one = _mm_alignr_epi8(low, high, 8);
+	two = _mm_blend_epi16(high, low, 0xf0);
+	for (; n > 0; n--, p += 64) {
+		__m128i one_before = one;
+		__m128i two_before = two;
+
+		for (int i = 0; i < 4; i++)
+			m[i] = _mm_shuffle_epi8(_mm_loadu_si128(
+							(const __m128i *)p + i),
+						swap);
+#pragma GCC unroll 16
+		for (int i = 0; i < 16; i++) {
+			__m128i k = _mm_add_epi32(
+				m[i & 3],
+				_mm_loadu_si128((const __m128i *)constants +
+						i));
+
+			two = _mm_sha256rnds2_epu32(two, one, k);
+			k = _mm_shuffle_epi32(k, 0x0e);
+			one = _mm_sha256rnds2_epu32(one, two, k);
+			if (i >= 12)
+				continue;
+			/* w[i + 4] takes the place of w[i]. */
+			k = _mm_alignr_epi8(m[(i + 3) & 3], m[(i + 2) & 3], 4);
+			m[i & 3] = _mm_sha256msg1_epu32(m[i & 3],
+							m[(i + 1) & 3]);
+			m[i & 3] = _mm_sha256msg2_epu32(_mm_add_epi32(m[i & 3],
+								      k),
+							m[(i + 3) & 3]);
+		}
+		one = _mm_add_epi32(one, one_before);
+		two = _mm_add_epi32(two, two_before);
 	}
-	for (int i = 0; i < 8; i++)
-		state[i] += v[i];
+	low = _mm_shuffle_epi32(one, 0x1b);
+	high = _mm_shuffle_epi32(two, 0xb1);
+	_mm_storeu_si128((__m128i *)state, _mm_blend_epi16(low, high, 0xf0));
+	_mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(high, low, 8));
+}
+
+static bool has_instructions(void)
+{
+	unsigned int a, b, c, d;
+
+	/* SSSE3 and SSE4.1, then SHA. */
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1U << 9) ||
+	    !(c & 1U << 19))
+		return false;
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & 1U << 29);
+}
+#endif
+
+static void compress(uint32_t state[8], const unsigned char *p, size_t n)
+{
+#if defined(__x86_64__)
+	/* Asked once; two threads that ask at once get the same answer. */
+	static int known;
+	int how = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (how == 0) {
+		how = has_instructions() ? 2 : 1;
+		__atomic_store_n(&known, how, __ATOMIC_RELAXED);
+	}
+	if (how == 2 && !sha256_is_plain) {
+		compress_ni(state, p, n);
+		return;
+	}
+#endif
+	compress_plain(state, p, n);
 }
 
 void sha256_init(struct sha256 *s)
@@ -88,12 +207,17 @@ void sha256_add(struct sha256 *s, const void *data, size_t len)
 		size_t at = s->len % 64;
 		size_t n = MIN(len, 64 - at);
 
-		memcpy(s->block + at, p, n);
+		if (at == 0 && len >= 64) {
+			n = len - len % 64;
+			compress(s->state, p, n / 64);
+		} else {
+			memcpy(s->block + at, p, n);
+			if (at + n == 64)
+				compress(s->state, s->block, 1);
+		}
 		s->len += n;
 		p += n;
 		len -= n;
-		if (s->len % 64 == 0)
-			compress(s->state, s->block);
 	}
 }
 

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* cordon audit list, follow: the records, as a table. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "desk/audit.h"
+#include "desk/desk.h"
+#include "ledger/reader.h"
+
+#define ON_TERMINAL 200 /* rows, unless more are asked for */
+
+struct table {
+	struct audit_options *o;
+	struct index *x;
+	bool has_colour;
+	bool has_head;
+	int64_t day; /* the second that `clock` tells */
+	char clock[32];
+	int failed;
+};
+
+/* Beginnings of what would steer a terminal or turn text around. */
+static size_t bad_len(const unsigned char *p, size_t len)
+{
+	if (*p < 0x20 || *p == 0x7f)
+		return 1;
+	if (len >= 2 && p[0] == 0xc2 && p[1] < 0xa0)
+		return 2;
+	if (len >= 3 && p[0] == 0xe2 &&
+	    ((p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) ||
+	     (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)))
+		return 3;
+	return 0;
+}
+
+void print_plain(FILE *out, const char *text, size_t len)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = bad_len((const unsigned char *)text + i, len - i);
+
+		if (n == 0) {
+			i++;
+			continue;
+		}
+		(void)fwrite(text + from, 1, i - from, out);
+		(void)fputs("\xef\xbf\xbd", out);
+		i += n;
+		from = i;
+	}
+	(void)fwrite(text + from, 1, len - from, out);
+}
+
+void time_text(int64_t us, char ret[32])
+{
+	time_t t = us / 1000000;
+	struct tm tm;
+
+	(void)gmtime_r(&t, &tm);
+	(void)strftime(ret, 32, "%Y-%m-%d %H:%M:%S", &tm);
+}
+
+static const char *colour_of(const struct index_row *row)
+{
+	if (strcmp(row->decision, "deny") == 0)
+		return "\033[31m";
+	if (strcmp(row->decision, "ask") == 0)
+		return "\033[33m";
+	if (strcmp(row->decision, "allow") == 0)
+		return "\033[32m";
+	return "";
+}
+
+static void print_head(struct table *t)
+{
+	if (t->has_head)
+		return;
+	t->has_head = true;
+	printf("%s%-19s %8s  %-16s %-8s  %-12s %-8s  %s%s\n",
+	       t->has_colour ? "\033[1m" : "", "TIME (UTC)", "RECORD", "KIND",
+	       "DECISION", "AGENT", "RUN", "WHAT",
+	       t->has_colour ? "\033[0m" : "");
+}
+
+static void print_cell(const char *text, size_t width, size_t most)
+{
+	size_t len = strlen(text);
+
+	if (len > most) {
+		print_plain(stdout, text, most);
+	} else if (len == 0) {
+		(void)putchar_unlocked('-');
+		len = 1;
+	} else {
+		print_plain(stdout, text, len);
+	}
+	for (; len < width; len++)
+		(void)putchar_unlocked(' ');
+}
+
+static int print_row(struct table *t, const struct index_row *row)
+{
+	if (t->day != row->time / 1000000) {
+		t->day = row->time / 1000000;
+		time_text(row->time, t->clock);
+	}
+	print_head(t);
+	printf("%s %8llu  ", t->clock, (unsigned long long)row->seq);
+	print_cell(row->kind, 16, 16);
+	(void)putchar_unlocked(' ');
+	if (t->has_colour)
+		(void)fputs(colour_of(row), stdout);
+	print_cell(row->decision, 8, 8);
+	if (t->has_colour)
+		(void)fputs("\033[0m", stdout);
+	(void)fputs("  ", stdout);
+	print_cell(row->agent, 12, 24);
+	(void)putchar_unlocked(' ');
+	print_cell(row->run, 8, 8);
+	(void)fputs("  ", stdout);
+	print_plain(stdout, row->what, strlen(row->what));
+	(void)putchar_unlocked('\n');
+	return ferror(stdout) ? 1 : 0;
+}
+
+static int each(void *arg, const struct index_row *row)
+{
+	struct table *t = arg;
+	struct err err = { 0 };
+	char *line;
+
+	if (!t->o->json)
+		return print_row(t, row);
+	line = index_line(t->x, row, &err);
+	if (!line) {
+		say("%s", err.text);
+		t->failed = EXIT_OURS;
+		return 1;
+	}
+	(void)puts(line);
+	free(line);
+	return ferror(stdout) ? 1 : 0;
+}
+
+int audit_list(struct audit_options *o)
+{
+	struct err err = { 0 };
+	struct index x;
+	struct table t = { .o = o, .x = &x, .day = -1 };
+	int r;
+
+	if (access(o->dir, F_OK) < 0 && errno == ENOENT) {
+		say("nothing is recorded yet ('%s')", o->dir);
+		return 0;
+	}
+	if (index_open(&x, o->dir, false, &err) < 0) {
+		say("%s", err.text);
+		return EXIT_OURS;
+	}
+	if (!o->json && !o->all && !o->filter.limit && isatty(STDOUT_FILENO))
+		o->filter.limit = ON_TERMINAL;
+	t.has_colour = use_colour(STDOUT_FILENO);
+	r = index_list(&x, &o->filter, each, &t, &err);
+	if (r < 0)
+		say("%s", err.text);
+	if (x.is_stopped)
+		say("%s", x.note);
+	index_close(&x);
+	return r < 0 ? EXIT_OURS : t.failed;
+}
+
+static int until_now(void *arg, const struct index_row *row)
+{
+	*(uint64_t *)arg = row->seq;
+	return 0;
+}
+
+/* The index is cheap to ask, and asks the files. */
+int audit_follow(struct audit_options *o)
+{
+	struct table t = { .o = o, .day = -1 };
+	struct index_filter last = { .limit = 1 };
+	uint64_t seen = 0;
+	bool is_first = true;
+
+	t.has_colour = use_colour(STDOUT_FILENO);
+	for (;;) {
+		struct timespec pause = { .tv_nsec = 200000000 };
+		struct err err = { 0 };
+		struct index x;
+		uint64_t end = 0;
+
+		t.x = &x;
+		if (index_open(&x, o->dir, false, &err) < 0) {
+			if (err.code != ENOENT) {
+				say("%s", err.text);
+				return EXIT_OURS;
+			}
+			is_first = false;
+			(void)nanosleep(&pause, NULL);
+			continue;
+		}
+		if (x.is_stopped) {
+			say("%s", x.note);
+			index_close(&x);
+			return EXIT_ALTERED;
+		}
+		(void)index_list(&x, &last, until_now, &end, &err);
+		if (is_first)
+			seen = end - MIN(end, 10);
+		is_first = false;
+		if (end > seen) {
+			o->filter.above = seen;
+			(void)index_list(&x, &o->filter, each, &t, &err);
+			seen = end;
+		}
+		index_close(&x);
+		if (t.failed || fflush(stdout) != 0)
+			return t.failed;
+		(void)nanosleep(&pause, NULL);
+	}
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Where the ledger is, and that it is ours. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/util.h"
+#include "ledger/internal.h"
+#include "ledger/line.h"
+
+static const char *variable(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && *v ? v : NULL;
+}
+
+int ledger_state_dir(char *ret, size_t size, struct err *err)
+{
+	const char *own = variable("CORDON_STATE_DIR");
+	const char *xdg = variable("XDG_STATE_HOME");
+	const char *home = variable("HOME");
+	int n;
+
+	if (own)
+		n = snprintf(ret, size, "%s", own);
+	else if (geteuid() == 0)
+		n = snprintf(ret, size, "/var/lib/cordon");
+	else if (xdg)
+		n = snprintf(ret, size, "%s/cordon", xdg);
+	else if (home)
+		n = snprintf(ret, size, "%s/.local/state/cordon", home);
+	else
+		return err_set(err, ENOENT,
+			       "find the state directory: set "
+			       "'CORDON_STATE_DIR' or 'HOME'");
+	if (n < 0 || (size_t)n >= size)
+		return err_set(err, ENAMETOOLONG,
+			       "the state directory's name is too long");
+	if (ret[0] != '/')
+		return err_set(err, EINVAL,
+			       "the state directory '%s' is not an absolute "
+			       "path",
+			       ret);
+	return 0;
+}
+
+int ledger_dir(char *ret, size_t size, struct err *err)
+{
+	size_t len;
+	int r = ledger_state_dir(ret, size, err);
+
+	if (r < 0)
+		return r;
+	len = strlen(ret);
+	if (len + sizeof("/ledger") > size)
+		return err_set(err, ENAMETOOLONG,
+			       "the state directory's name is too long");
+	(void)strcpy(ret + len, "/ledger");
+	return 0;
+}
+
+/* Makes what is missing of a path, for its owner only. */
+static int make_dirs(const char *path, struct err *err)
+{
+	char part[4096];
+
+	(void)snprintf(part, sizeof(part), "%s", path);
+	for (char *p = part + 1;; p++) {
+		char c = *p;
+
+		if (c != '/' && c != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(part, 0700) < 0 && errno != EEXIST)
+			return err_errno(err, errno, "make '%s'", part);
+		*p = c;
+		if (c == '\0')
+			return 0;
+	}
+}
+
+/* Nobody but us (and root, who can do anything) may change it. */
+static int check_owner(int fd, const char *what, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, errno, "look at '%s'", what);
+	if (st.st_uid != geteuid())
+		return err_set(err, EPERM,
+			       "'%s' belongs to user %u, not to user %u", what,
+			       st.st_uid, geteuid());
+	if (st.st_mode & 022)
+		return err_set(err, EPERM,
+			       "'%s' is writable for others; 'chmod go-w' it",
+			       what);
+	return 0;
+}
+
+static int open_dir(struct ledger *l, struct err *err)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+	int r;
+
+	l->dir_fd = open(l->dir, flags);
+	if (l->dir_fd < 0 && errno == ENOENT) {
+		r = make_dirs(l->dir, err);
+		if (r < 0)
+			return r;
+		l->dir_fd = open(l->dir, flags);
+	}
+	if (l->dir_fd < 0)
+		return err_errno(err, errno, "open '%s'", l->dir);
+	return check_owner(l->dir_fd, l->dir, err);
+}
+
+/*
+ * The file `head` is made only where there is no record yet: without it
+ * nobody knows what was acknowledged.
+ */
+static int make_head(struct ledger *l, struct err *err)
+{
+	char name[24];
+	int r;
+
+	ledger_file_name(1, name);
+	if (faccessat(l->dir_fd, name, F_OK, 0) == 0)
+		return err_set(err, EBADMSG,
+			       "'%s' has records but no file 'head'; look with "
+			       "'cordon audit verify', then move the directory "
+			       "away and keep it",
+			       l->dir);
+	l->head = openat(l->dir_fd, "head",
+			 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (l->head < 0)
+		return err_errno(err, errno, "make '%s/head'", l->dir);
+	r = fsync(l->dir_fd) < 0 ? -errno : 0;
+	return r < 0 ? err_errno(err, -r, "sync '%s'", l->dir) : 0;
+}
+
+static int open_head(struct ledger *l, struct err *err)
+{
+	int r;
+
+	l->head = openat(l->dir_fd, "head", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (l->head < 0) {
+		if (errno != ENOENT)
+			return err_errno(err, errno, "open '%s/head'", l->dir);
+		r = make_head(l, err);
+		if (r < 0)
+			return r;
+	}
+	return check_owner(l->head, "head", err);
+}
+
+int ledger_open(const char *dir, struct ledger **ret, struct err *err)
+{
+	const char *size = variable("CORDON_LEDGER_FILE_SIZE");
+	struct ledger *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return err_errno(err, ENOMEM, "open the ledger");
+	l->dir_fd = l->head = l->fd = NO_FD;
+	l->file_size = LEDGER_FILE_SIZE;
+	buf_init(&l->line, LINE_MAX_SIZE + 1024);
+	if (size && num_parse_size(size, &l->file_size) < 0)
+		r = err_set(err, EINVAL,
+			    "CORDON_LEDGER_FILE_SIZE is not a size: '%s'",
+			    size);
+	else if (!dir)
+		r = ledger_dir(l->dir, sizeof(l->dir), err);
+	else
+		r = snprintf(l->dir, sizeof(l->dir), "%s", dir) <
+				    (int)sizeof(l->dir)
+			    ? 0
+			    : err_set(err, ENAMETOOLONG,
+				      "the name is too long");
+	if (r == 0)
+		r = open_dir(l, err);
+	if (r == 0)
+		r = open_head(l, err);
+	if (r < 0) {
+		ledger_close(l);
+		return err_wrap(err, "ledger");
+	}
+	*ret = l;
+	return 0;
+}
+
+void ledger_close(struct ledger *l)
+{
+	if (!l)
+		return;
+	fd_close(&l->fd);
+	fd_close(&l->head);
+	fd_close(&l->dir_fd);
+	buf_done(&l->line);
+	free(l);
+}

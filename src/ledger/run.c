@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The members of run.start and run.end, from plain structures.
+ *
+ * What a caller can make long is cut here, with its size told, so that no
+ * request is too long to be recorded.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/util.h"
+#include "ledger/ledger.h"
+#include "ledger/line.h"
+#include "ledger/redact.h"
+
+#define MAX_MEMBERS (768U << 10)
+#define MAX_ITEM    1024        /* of an argument or a value */
+#define MAX_ITEMS   256         /* of a list */
+#define MAX_TEXT    (64U << 10) /* of kept code */
+
+static void put_sha256(struct json *j, const char *name, const void *data,
+		       size_t len)
+{
+	unsigned char hash[SHA256_SIZE];
+	char hex[2 * SHA256_SIZE + 1];
+	struct sha256 s;
+
+	sha256_init(&s);
+	sha256_add(&s, data, len);
+	sha256_end(&s, hash);
+	hex_format(hash, sizeof(hash), hex);
+	json_str(j, name, hex);
+}
+
+static void put_known(struct json *j, const char *name, const char *text)
+{
+	if (text)
+		json_str(j, name, text);
+}
+
+static void put_redacted(struct json *j, const char *name, const char *text)
+{
+	struct buf b;
+
+	if (!text)
+		return;
+	buf_init(&b, MAX_MEMBERS);
+	if (redact(&b, text, strlen(text)) < 0)
+		j->out->error = b.error;
+	json_bytes(j, name, b.data ? b.data : "", MIN(b.len, (size_t)4096));
+	buf_done(&b);
+}
+
+static void put_names(struct json *j, const char *name, names_t v)
+{
+	json_open(j, name, '[');
+	for (size_t i = 0; v && v[i] && i < MAX_ITEMS; i++)
+		json_str(j, NULL, v[i]);
+	json_close(j, ']');
+}
+
+/*
+ * A secret is taken out before the text is cut: half a token no longer looks
+ * like one. Very long text is cut before too, or its redaction would take
+ * as long as it likes; a word at that cut is left out.
+ */
+static void put_item(struct json *j, const char *name, const char *key,
+		     size_t key_len, const char *text)
+{
+	size_t whole = strlen(text);
+	size_t len = whole;
+	struct buf b;
+
+	if (len > 16 * (size_t)MAX_ITEM) {
+		len = 16 * (size_t)MAX_ITEM;
+		while (len > 0 && (unsigned char)text[len - 1] > ' ')
+			len--;
+	}
+	buf_init(&b, 64 * (size_t)MAX_ITEM);
+	if (key)
+		(void)redact_variable(&b, key, key_len, text, len);
+	else
+		(void)redact(&b, text, len);
+	if (b.len > MAX_ITEM) {
+		b.len = MAX_ITEM;
+		b.data[b.len] = '\0';
+	}
+	if (b.error)
+		j->out->error = b.error;
+	else if (len < whole || b.len == MAX_ITEM)
+		buf_printf(&b, "[of %zu bytes]", whole);
+	json_bytes(j, name, b.data ? b.data : "", b.len);
+	buf_done(&b);
+}
+
+static void put_argv(struct json *j, names_t argv)
+{
+	size_t n = 0;
+
+	json_open(j, "argv", '[');
+	for (; argv[n] && n < MAX_ITEMS; n++) {
+		if (n > 0 && redact_is_secret_flag(argv[n - 1]))
+			json_str(j, NULL, "[redacted]");
+		else
+			put_item(j, NULL, NULL, 0, argv[n]);
+	}
+	json_close(j, ']');
+	if (argv[n]) {
+		while (argv[n])
+			n++;
+		json_int(j, "argc", (int64_t)n);
+	}
+}
+
+static void put_env(struct json *j, names_t env)
+{
+	json_open(j, "env", '{');
+	for (size_t i = 0; env[i] && i < MAX_ITEMS; i++) {
+		const char *eq = strchr(env[i], '=');
+		size_t len = eq ? (size_t)(eq - env[i]) : 0;
+		char name[128];
+
+		if (len == 0 || len >= sizeof(name))
+			continue;
+		memcpy(name, env[i], len);
+		name[len] = '\0';
+		put_item(j, name, name, len, eq + 1);
+	}
+	json_close(j, '}');
+}
+
+static void put_code(struct json *j, const struct ledger_run_start *r)
+{
+	json_open(j, "code", '[');
+	for (size_t i = 0; i < r->n_code && i < MAX_ITEMS; i++) {
+		const struct ledger_code *c = &r->code[i];
+		struct buf text;
+
+		json_open(j, NULL, '{');
+		put_known(j, "lang", c->lang);
+		put_sha256(j, "sha256", c->text, c->len);
+		json_int(j, "size", (int64_t)c->len);
+		if (r->keep_text && c->len <= MAX_TEXT) {
+			buf_init(&text, 4 * (size_t)MAX_TEXT);
+			(void)redact(&text, c->text, c->len);
+			if (!text.error && j->out->len < MAX_MEMBERS / 2)
+				json_bytes(j, "text",
+					   text.data ? text.data : "",
+					   text.len);
+			buf_done(&text);
+		}
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void put_mounts(struct json *j, const struct ledger_run_start *r)
+{
+	json_open(j, "mounts", '[');
+	for (size_t i = 0; i < r->n_mounts && i < MAX_ITEMS; i++) {
+		const struct ledger_mount *m = &r->mounts[i];
+
+		json_open(j, NULL, '{');
+		put_known(j, "source", m->source);
+		put_known(j, "target", m->target);
+		put_known(j, "mode", m->mode);
+		if (m->size)
+			json_int(j, "size", (int64_t)m->size);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void put_wall(struct json *j, const struct ledger_run_start *r)
+{
+	put_mounts(j, r);
+	json_open(j, "network", '{');
+	json_str(j, "mode", r->network && r->network[0] ? "allow" : "none");
+	put_names(j, "allow", r->network);
+	json_close(j, '}');
+	json_open(j, "user", '{');
+	json_int(j, "uid", r->uid);
+	json_int(j, "gid", r->gid);
+	json_close(j, '}');
+	json_open(j, "limits", '{');
+	for (size_t i = 0; i < r->n_limits; i++)
+		json_int(j, r->limits[i].name, (int64_t)r->limits[i].value);
+	json_close(j, '}');
+	put_names(j, "layers", r->layers);
+	put_names(j, "not_enforced", r->not_enforced);
+}
+
+static char *finish(struct buf *out)
+{
+	if (out->error) {
+		buf_done(out);
+		return NULL;
+	}
+	return buf_take(out);
+}
+
+char *ledger_run_start_members(const struct ledger_run_start *r)
+{
+	struct buf out;
+	struct json j = { .out = &out };
+
+	buf_init(&out, MAX_MEMBERS);
+	json_open(&j, NULL, '{');
+	put_known(&j, "run", r->run);
+	put_known(&j, "name", r->name);
+	put_known(&j, "agent", r->agent);
+	put_known(&j, "decision", r->decision);
+	put_known(&j, "rule", r->rule);
+	put_redacted(&j, "reason", r->reason);
+	if (r->policy_file || r->policy_sha256) {
+		json_open(&j, "policy", '{');
+		put_known(&j, "file", r->policy_file);
+		put_known(&j, "sha256", r->policy_sha256);
+		json_close(&j, '}');
+	}
+	if (r->argv)
+		put_argv(&j, r->argv);
+	if (r->n_code)
+		put_code(&j, r);
+	if (r->env)
+		put_env(&j, r->env);
+	put_known(&j, "workdir", r->workdir);
+	put_known(&j, "image", r->image);
+	put_known(&j, "isolation", r->isolation);
+	put_wall(&j, r);
+	json_close(&j, '}');
+	return finish(&out);
+}
+
+static void put_stream(struct json *j, const char *name,
+		       const struct ledger_stream *s)
+{
+	json_open(j, name, '{');
+	json_int(j, "bytes", (int64_t)s->bytes);
+	json_int(j, "kept", (int64_t)s->len);
+	put_sha256(j, "sha256", s->kept ? s->kept : "", s->len);
+	json_close(j, '}');
+}
+
+static void put_usage(struct json *j, const struct ledger_run_end *r)
+{
+	json_open(j, "usage", '{');
+	json_int(j, "wall_ms", (int64_t)r->wall_ms);
+	json_int(j, "cpu_ms", (int64_t)r->cpu_ms);
+	json_int(j, "memory_peak", (int64_t)r->memory_peak);
+	json_int(j, "pids_peak", (int64_t)r->pids_peak);
+	json_int(j, "oom_kills", (int64_t)r->oom_kills);
+	json_int(j, "pids_refused", (int64_t)r->pids_refused);
+	json_close(j, '}');
+}
+
+char *ledger_run_end_members(const struct ledger_run_end *r)
+{
+	struct buf out;
+	struct json j = { .out = &out };
+
+	buf_init(&out, MAX_MEMBERS);
+	json_open(&j, NULL, '{');
+	put_known(&j, "run", r->run);
+	put_known(&j, "agent", r->agent);
+	put_known(&j, "status", r->status);
+	put_known(&j, "cause", r->cause);
+	json_int(&j, "exit_code", r->exit_code);
+	if (r->signal)
+		json_int(&j, "signal", r->signal);
+	put_redacted(&j, "message", r->message);
+	put_usage(&j, r);
+	put_stream(&j, "stdout", &r->out);
+	put_stream(&j, "stderr", &r->err);
+	json_open(&j, "denials", '[');
+	for (size_t i = 0; i < r->n_denials && i < MAX_ITEMS; i++) {
+		json_open(&j, NULL, '{');
+		put_known(&j, "layer", r->denials[i].layer);
+		put_redacted(&j, "what", r->denials[i].what);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	put_names(&j, "not_enforced", r->not_enforced);
+	json_close(&j, '}');
+	return finish(&out);
+}
+
+static int append_and_sync(struct ledger *l, const char *kind, char *members,
+			   struct err *err)
+{
+	_cleanup_free_ char *owned = members;
+	int r;
+
+	if (!owned)
+		return err_errno(err, ENOMEM, "record '%s'", kind);
+	r = ledger_append(l, kind, owned, NULL, err);
+	return r < 0 ? r : ledger_sync(l, err);
+}
+
+int ledger_run_start(struct ledger *l, const struct ledger_run_start *r,
+		     struct err *err)
+{
+	return append_and_sync(l, "run.start", ledger_run_start_members(r),
+			       err);
+}
+
+int ledger_run_end(struct ledger *l, const struct ledger_run_end *r,
+		   struct err *err)
+{
+	return append_and_sync(l, "run.end", ledger_run_end_members(r), err);
+}
