@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/sha256.h"
 #include "base/util.h"
 
@@ -779,6 +780,8 @@ static int answer_row(struct store *s, const struct entry *was,
 	if (strlen(now.reason) > STORE_REASON)
 		return err_set(err, E2BIG, "a reason has at most %d bytes",
 			       STORE_REASON);
+	if (!utf8_check(now.reason, strlen(now.reason)))
+		return err_set(err, EINVAL, "a reason is UTF-8 text");
 	if (a->is_allowed && a->scope == SCOPE_SESSION && !*was->session)
 		return err_set(err, EINVAL,
 			       "request '%s' comes from no session; answer it "

@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/io.h"
+#include "base/json.h"
 #include "base/util.h"
 
 #define TRIES 3
@@ -157,6 +157,20 @@ static enum reply understand(struct terminal *t, const char *line)
 	return REPLY_DENY;
 }
 
+/* As much as there is room for, and only text. */
+static void keep_reason(struct terminal *t, const char *line)
+{
+	size_t len = strlen(line);
+
+	if (!utf8_check(line, len))
+		line = "";
+	len = MIN(strlen(line), sizeof(t->reason) - 1);
+	while (!utf8_check(line, len))
+		len--;
+	memcpy(t->reason, line, len);
+	t->reason[len] = '\0';
+}
+
 enum reply terminal_read(struct terminal *t)
 {
 	char line[4097]; /* the most that a terminal gives as one line */
@@ -174,7 +188,7 @@ enum reply terminal_read(struct terminal *t)
 	line[n] = '\0';
 	line[strcspn(line, "\r\n")] = '\0';
 	if (t->wants_reason) {
-		(void)snprintf(t->reason, sizeof(t->reason), "%.399s", line);
+		keep_reason(t, line);
 		return REPLY_DENY;
 	}
 	return understand(t, line);
