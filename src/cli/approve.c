@@ -218,8 +218,8 @@ struct desk {
  * In the child: only what is needed, and the signals of a process that starts
  * anew. It goes when we go, and the request waits on.
  */
-static void become_desk(const char *path, char **argv, int in, int out,
-			pid_t parent)
+static void become_desk(const char *path, const char *const *argv, int in,
+			int out, pid_t parent)
 {
 	sigset_t none;
 
@@ -231,16 +231,16 @@ static void become_desk(const char *path, char **argv, int in, int out,
 	for (int i = 1; i < NSIG; i++)
 		(void)signal(i, SIG_DFL);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)execv(path, argv);
+	(void)execv(path, (char *const *)argv);
 	_exit(125);
 }
 
 static int start(struct desk *d, const char *resume, struct err *err)
 {
 	char path[4096];
-	char *argv[] = { path,           "approvals",
-			 "ask",          resume ? "--resume" : NULL,
-			 (char *)resume, NULL };
+	const char *const argv[] = { path,   "approvals",
+				     "ask",  resume ? "--resume" : NULL,
+				     resume, NULL };
 	_cleanup_fd_ int in = NO_FD;
 	_cleanup_fd_ int out = NO_FD;
 	pid_t self = getpid();

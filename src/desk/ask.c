@@ -9,7 +9,7 @@
  * both ways end in the same row, so that one answer holds whoever gives it.
  * The loop looks at the row, at the terminal, at signals and at the clock;
  * inotify tells when the store was written, and without it the row is looked
- * at now and then. A row that says "allowed" is taken (store_take) before it
+ * at twice a second. A row that says "allowed" is taken (store_take) before it
  * is told, so a second asker with the same id is not allowed by it.
  *
  * Whatever fails is a denial that says why: status 1 where somebody or the
@@ -35,7 +35,9 @@
 #include "desk/rules.h"
 #include "desk/terminal.h"
 
-#define LOOK_MS 1000 /* at the row, when inotify tells of changes */
+/* Pauses between looks at the row. */
+#define SOON_MS 2
+#define LOOK_MS 500
 
 struct asking {
 	struct store store;
@@ -49,7 +51,7 @@ struct asking {
 	int signals;
 	int watch;
 	int64_t deadline; /* clock_us() */
-	int pause;        /* ms, where there is no inotify */
+	int pause;        /* ms */
 	bool is_told;     /* that it waits */
 };
 
@@ -346,12 +348,17 @@ static int on_signal(struct asking *a)
 	return deny(a, reason);
 }
 
-static void drain(int fd)
+/*
+ * The store is written before what was written can be seen (the WAL's index
+ * comes last), so after an event it is looked at soon, then ever more rarely.
+ */
+static void pace(struct asking *a, bool has_event)
 {
 	char events[4096];
 
-	while (fd >= 0 && read(fd, events, sizeof(events)) > 0)
+	while (has_event && read(a->watch, events, sizeof(events)) > 0)
 		;
+	a->pause = has_event ? SOON_MS : MIN(a->pause * 2, LOOK_MS);
 }
 
 /* Until something happens; -1, or the status with which it ends. */
@@ -367,15 +374,13 @@ static int wait_for_it(struct asking *a)
 	int64_t left = (a->deadline - clock_us()) / 1000 + 1;
 	int timeout = (int)MAX(0, MIN(left, a->pause));
 
-	if (a->watch < 0)
-		a->pause = MIN(a->pause * 2, LOOK_MS / 2);
 	if (poll(fds, ARRAY_SIZE(fds), timeout) < 0)
 		return -1;
 	if (fds[0].revents)
 		return on_signal(a);
 	if (fds[3].revents & (POLLERR | POLLNVAL))
 		return EXIT_OURS; /* nobody listens; it can be resumed */
-	drain(a->watch);
+	pace(a, fds[1].revents != 0);
 	if (a->terminal.is_asking && fds[2].revents)
 		on_reply(a);
 	return -1;
@@ -444,7 +449,7 @@ static int begin(struct asking *a, struct err *err)
 	    inotify_add_watch(a->watch, a->store.state.path,
 			      IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
 		fd_close(&a->watch);
-	a->pause = a->watch >= 0 ? LOOK_MS : 20;
+	a->pause = SOON_MS;
 	if (a->request.may_terminal)
 		(void)terminal_open(&a->terminal, &a->store.state);
 	return 0;

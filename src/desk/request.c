@@ -283,9 +283,12 @@ int request_parse(const char *text, size_t len, struct request *ret,
 		{ "expire_ms", false, read_expire },
 		{ "ask", true, read_ask },
 	};
+	struct err ignored;
 	struct doc d;
 	int r;
 
+	if (!err)
+		err = &ignored;
 	*ret = (struct request){ .expire_ms = REQUEST_EXPIRE };
 	if (len > REQUEST_MAX)
 		return err_set(err, E2BIG, "request: more than %u bytes",
