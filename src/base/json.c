@@ -176,3 +176,23 @@ void json_base64(struct json *j, const char *name, const void *data, size_t len)
 	}
 	buf_puts(j->out, "\"");
 }
+
+static bool is_ascii(const unsigned char *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((p[i] < 0x20 && p[i] != '\n' && p[i] != '\t') ||
+		    p[i] > 0x7e)
+			return false;
+	return true;
+}
+
+void json_exact(struct json *j, const char *name, const void *data, size_t len)
+{
+	if (is_ascii(data, len)) {
+		json_bytes(j, name, data, len);
+		return;
+	}
+	json_open(j, name, '{');
+	json_base64(j, "base64", data, len);
+	json_close(j, '}');
+}

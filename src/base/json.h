@@ -42,6 +42,11 @@ void json_str(struct json *j, const char *name, const char *text);
 void json_bytes(struct json *j, const char *name, const void *data, size_t len);
 void json_base64(struct json *j, const char *name, const void *data,
 		 size_t len);
+/*
+ * For a reader that needs the very bytes: a string where they are printable
+ * ASCII, else {"base64": "..."}.
+ */
+void json_exact(struct json *j, const char *name, const void *data, size_t len);
 
 /* The length of the valid UTF-8 sequence at p, 0 if there is none. */
 size_t utf8_len(const unsigned char *p, size_t len);

@@ -1,13 +1,290 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* cordon approvals */
+/* cordon approvals: list, show, approve, deny, rules; ask is in ask.c. */
 
+#include "desk/approvals.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "desk/asker.h"
 #include "desk/desk.h"
+#include "desk/rules.h"
+
+struct call {
+	const char *id;
+	bool all;
+	bool full;
+	bool json;
+	bool has_scope;
+	enum scope scope;
+	const char *reason;
+};
+
+enum {
+	TAKES_ID = 1,
+	TAKES_ALL = 2,
+	TAKES_JSON = 4,
+	TAKES_FULL = 8,
+	TAKES_REASON = 16,
+	TAKES_SCOPE = 32,
+};
+
+static int do_list(struct store *s, const struct call *c)
+{
+	return approvals_list(s, c->all, c->json);
+}
+
+static int do_show(struct store *s, const struct call *c)
+{
+	return approvals_show(s, c->id, c->full, c->json);
+}
+
+/* Only on the terminal, if the policy says so. */
+static int check_place(struct store *s, const char *id, struct err *err)
+{
+	struct entry e = { 0 };
+	struct request req;
+	int r = store_get(s, id, &e, err);
+
+	if (r == 0)
+		r = approvals_request(&e, &req, err);
+	entry_done(&e);
+	if (r < 0)
+		return r;
+	if (!req.may_store)
+		r = err_set(err, EPERM,
+			    "the policy has request '%s' answered on the "
+			    "asker's own terminal only",
+			    id);
+	request_done(&req);
+	return r;
+}
+
+/* Who came first, or that it is too late. */
+static int too_late(const struct entry *e, int r)
+{
+	if (r == -ETIME || e->state == ENTRY_EXPIRED)
+		say("request '%s' has expired; it counts as denied", e->id);
+	else
+		say("request '%s' was already %s by %s%s%s", e->id,
+		    entry_state_name(e->state), e->by, *e->reason ? ": " : "",
+		    e->reason);
+	return EXIT_DENIED;
+}
+
+static int answer(struct store *s, const struct call *c, bool allow)
+{
+	char by[160];
+	struct store_answer a = { .is_allowed = allow,
+				  .scope = c->scope,
+				  .reason = c->reason,
+				  .by = by };
+	struct entry now = { 0 };
+	struct err err = { 0 };
+	char id[STORE_ID + 1];
+	int r = store_find(s, c->id, id, &err);
+
+	answerer(by, sizeof(by));
+	if (r == 0)
+		r = check_place(s, id, &err);
+	if (r == 0)
+		r = approvals_answer(s, id, &a, &now, &err);
+	if (r == 0)
+		printf("%s %s%s%s\n", id, allow ? "allowed" : "denied",
+		       allow ? ", " : "", allow ? scope_name(c->scope) : "");
+	else if (r == -EALREADY || r == -ETIME)
+		r = too_late(&now, r);
+	else
+		say("%s", err.text);
+	entry_done(&now);
+	return r < 0 ? EXIT_OURS : r;
+}
+
+static int do_approve(struct store *s, const struct call *c)
+{
+	return answer(s, c, true);
+}
+
+static int do_deny(struct store *s, const struct call *c)
+{
+	return answer(s, c, false);
+}
+
+static int do_rules_list(struct store *s, const struct call *c)
+{
+	return approvals_rules_list(s, c->json);
+}
+
+/* An id is of one kind: a request that was answered for a session or always. */
+static int do_rules_remove(struct store *s, const struct call *c)
+{
+	struct err err = { 0 };
+	int r = grant_remove(s, c->id, &err);
+
+	if (r == -ENOENT)
+		r = rules_remove(&s->state, c->id, &err);
+	if (r == 0) {
+		printf("%s removed\n", c->id);
+		return 0;
+	}
+	say("%s", err.text);
+	return r == -ENOENT ? EXIT_DENIED : EXIT_OURS;
+}
+
+static const struct command {
+	const char *group;
+	const char *name;
+	const char *usage;
+	unsigned int takes;
+	int (*run)(struct store *s, const struct call *c);
+} commands[] = {
+	{ NULL, "list", "[--all] [--json]", TAKES_ALL | TAKES_JSON, do_list },
+	{ NULL, "show", "ID [--full] [--json]",
+	  TAKES_ID | TAKES_FULL | TAKES_JSON, do_show },
+	{ NULL, "approve", "ID [--scope once|session|always] [--reason TEXT]",
+	  TAKES_ID | TAKES_SCOPE | TAKES_REASON, do_approve },
+	{ NULL, "deny", "ID [--reason TEXT]", TAKES_ID | TAKES_REASON,
+	  do_deny },
+	{ "rules", "list", "[--json]", TAKES_JSON, do_rules_list },
+	{ "rules", "remove", "ID", TAKES_ID, do_rules_remove },
+};
+
+static int usage(void)
+{
+	printf("usage: cordon approvals COMMAND ...\n\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		printf("  %s%s%s %s\n", commands[i].group ? "rules" : "",
+		       commands[i].group ? " " : "", commands[i].name,
+		       commands[i].usage);
+	printf("\ncordon-approvals(1) says more.\n");
+	return 0;
+}
+
+/* "--name VALUE" or "--name=VALUE"; moves on past the value. */
+static bool takes_value(const char *name, char ***at, const char **ret)
+{
+	size_t len = strlen(name);
+	const char *arg = **at;
+
+	if (strncmp(arg, name, len) != 0 || (arg[len] && arg[len] != '='))
+		return false;
+	if (arg[len] == '=') {
+		*ret = arg + len + 1;
+	} else {
+		*ret = (*at)[1];
+		if (*ret)
+			(*at)++;
+	}
+	return true;
+}
+
+static int read_flag(unsigned int takes, char ***at, struct call *c,
+		     struct err *err)
+{
+	static const struct {
+		const char *name;
+		unsigned int take;
+		size_t where;
+	} bools[] = {
+		{ "--all", TAKES_ALL, offsetof(struct call, all) },
+		{ "--json", TAKES_JSON, offsetof(struct call, json) },
+		{ "--full", TAKES_FULL, offsetof(struct call, full) },
+	};
+	const char *value = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bools); i++)
+		if ((takes & bools[i].take) &&
+		    strcmp(**at, bools[i].name) == 0) {
+			*(bool *)((char *)c + bools[i].where) = true;
+			return 0;
+		}
+	if ((takes & TAKES_REASON) && takes_value("--reason", at, &value)) {
+		c->reason = value;
+		return value ? 0
+			     : err_set(err, EINVAL, "--reason takes a text");
+	}
+	if ((takes & TAKES_SCOPE) && takes_value("--scope", at, &value))
+		return value && scope_parse(value, &c->scope) == 0
+			       ? 0
+			       : err_set(err, EINVAL,
+					 "--scope takes once, session or "
+					 "always");
+	return err_set(err, EINVAL, "'%.64s' is not a flag of this command",
+		       **at);
+}
+
+static int read_call(const struct command *cmd, char **args, struct call *c,
+		     struct err *err)
+{
+	for (; *args; args++) {
+		int r;
+
+		if (**args != '-') {
+			if (c->id || !(cmd->takes & TAKES_ID))
+				return err_set(err, EINVAL,
+					       "'%.64s' is one argument too "
+					       "many",
+					       *args);
+			c->id = *args;
+			continue;
+		}
+		r = read_flag(cmd->takes, &args, c, err);
+		if (r < 0)
+			return r;
+	}
+	if ((cmd->takes & TAKES_ID) && !c->id)
+		return err_set(err, EINVAL, "an id is missing");
+	return 0;
+}
+
+static int run(const struct command *cmd, char **args)
+{
+	struct call c = { .scope = SCOPE_ONCE };
+	struct err err = { 0 };
+	struct store s;
+	int status;
+
+	if (read_call(cmd, args, &c, &err) < 0) {
+		say("%s; usage: cordon approvals %s%s%s %s", err.text,
+		    cmd->group ? cmd->group : "", cmd->group ? " " : "",
+		    cmd->name, cmd->usage);
+		return EXIT_OURS;
+	}
+	if (store_open(&s, &err) < 0) {
+		say("%s", err.text);
+		return EXIT_OURS;
+	}
+	status = cmd->run(&s, &c);
+	store_close(&s);
+	if (fflush(stdout) != 0)
+		return EXIT_OURS;
+	return status;
+}
 
 int cmd_approvals(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
-	say("'approvals' is not in this build");
+	const char *name = argc > 1 ? argv[1] : "";
+	const char *group = NULL;
+	char **args = argv + 2;
+
+	(void)umask(077);
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+		return usage();
+	if (strcmp(name, "ask") == 0)
+		return approvals_ask(argc - 1, argv + 1);
+	if (strcmp(name, "rules") == 0) {
+		group = name;
+		name = argc > 2 ? argv[2] : "";
+		args = argv + 3;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!group == !commands[i].group &&
+		    strcmp(name, commands[i].name) == 0)
+			return run(&commands[i], args);
+	say("approvals takes list, show, approve, deny or rules list|remove");
 	return EXIT_OURS;
 }

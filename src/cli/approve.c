@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/approve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/sha256.h"
+#include "base/util.h"
+#include "box/handle.h"
+
+#define MAX_REQUEST (2U << 20)
+#define MAX_TEXT    (256U << 10) /* shown; the rest goes by its hash */
+#define MAX_ANSWER  32768
+#define GRACE_US    2000000 /* for a desk that was told to end */
+
+/* the request */
+
+static void put(struct json *j, const char *name, const char *text)
+{
+	if (text)
+		json_exact(j, name, text, strlen(text));
+}
+
+static void put_list(struct json *j, const char *name, const char *const *list)
+{
+	json_open(j, name, '[');
+	for (; list && *list; list++)
+		put(j, NULL, *list);
+	json_close(j, ']');
+}
+
+static void put_text(struct json *j, const struct approve_request *req)
+{
+	unsigned char sum[SHA256_SIZE];
+	char hex[2 * SHA256_SIZE + 1];
+	struct sha256 s;
+
+	if (!req->text)
+		return;
+	sha256_init(&s);
+	sha256_add(&s, req->text, req->text_len);
+	sha256_end(&s, sum);
+	for (size_t i = 0; i < sizeof(sum); i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", sum[i]);
+	json_exact(j, "text", req->text, MIN(req->text_len, MAX_TEXT));
+	json_int(j, "bytes", (int64_t)req->text_len);
+	json_str(j, "sha256", hex);
+}
+
+void approve_format(const struct approve_request *req, struct buf *out)
+{
+	struct json j = { .out = out };
+
+	json_open(&j, NULL, '{');
+	json_int(&j, "version", 1);
+	put(&j, "kind", req->kind);
+	if (req->n_programs > 0) {
+		json_open(&j, "programs", '[');
+		for (size_t i = 0; i < req->n_programs; i++) {
+			json_open(&j, NULL, '{');
+			put(&j, "join",
+			    req->programs[i].join ? req->programs[i].join : "");
+			put_list(&j, "argv", req->programs[i].argv);
+			json_close(&j, '}');
+		}
+		json_close(&j, ']');
+	}
+	put(&j, "language", req->language);
+	put_text(&j, req);
+	put(&j, "target", req->target);
+	put(&j, "agent", req->agent);
+	put(&j, "session", req->session);
+	put(&j, "why", req->why);
+	put(&j, "rule", req->rule);
+	put(&j, "file", req->file);
+	json_int(&j, "line", req->line);
+	put_list(&j, "changes", req->changes);
+	if (req->expire_ms > 0)
+		json_int(&j, "expire_ms", (int64_t)req->expire_ms);
+	json_open(&j, "ask", '[');
+	if (req->may_terminal)
+		json_str(&j, NULL, "terminal");
+	if (req->may_store)
+		json_str(&j, NULL, "store");
+	json_close(&j, ']');
+	json_close(&j, '}');
+}
+
+/* the answer: one flat object of strings, each key once, nothing else */
+
+struct reader {
+	const char *p;
+	const char *end;
+};
+
+static bool skip(struct reader *r, char c)
+{
+	if (r->p == r->end || *r->p != c)
+		return false;
+	r->p++;
+	return true;
+}
+
+/* \uXXXX of a control, which is all that json_bytes() escapes so. */
+static int read_code(struct reader *r)
+{
+	unsigned int v = 0;
+
+	if (r->end - r->p < 4)
+		return -1;
+	for (int i = 0; i < 4; i++, r->p++) {
+		static const char digits[] = "0123456789abcdef";
+		const char *at = *r->p ? strchr(digits, *r->p) : NULL;
+
+		if (!at)
+			return -1;
+		v = v << 4 | (unsigned int)(at - digits);
+	}
+	return v > 0 && v < 0x80 ? (int)v : -1;
+}
+
+static int read_escape(struct reader *r)
+{
+	static const char letters[] = "\"\\/bfnrt";
+	static const char meant[] = "\"\\/\b\f\n\r\t";
+	const char *at;
+
+	if (r->p == r->end)
+		return -1;
+	if (skip(r, 'u'))
+		return read_code(r);
+	at = *r->p ? strchr(letters, *r->p) : NULL;
+	r->p++;
+	return at ? meant[at - letters] : -1;
+}
+
+/* What does not fit is an error: half an answer is none. */
+static bool read_string(struct reader *r, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	if (!skip(r, '"'))
+		return false;
+	while (r->p < r->end && *r->p != '"') {
+		int c = (unsigned char)*r->p++;
+
+		if (c < 0x20)
+			return false;
+		if (c == '\\')
+			c = read_escape(r);
+		if (c < 0 || n + 1 >= size)
+			return false;
+		ret[n++] = (char)c;
+	}
+	ret[n] = '\0';
+	return skip(r, '"');
+}
+
+int approve_parse(const char *text, size_t len, struct approve_answer *ret)
+{
+	struct approve_answer a = { 0 };
+	char decision[8] = "";
+	const struct {
+		const char *name;
+		char *to;
+		size_t size;
+	} keys[] = {
+		{ "id", a.id, sizeof(a.id) },
+		{ "decision", decision, sizeof(decision) },
+		{ "scope", a.scope, sizeof(a.scope) },
+		{ "reason", a.reason, sizeof(a.reason) },
+		{ "by", a.by, sizeof(a.by) },
+	};
+	struct reader r = { .p = text, .end = text + len };
+	char name[16];
+
+	/* In this order, as the desk writes it. */
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (!skip(&r, i == 0 ? '{' : ',') ||
+		    !read_string(&r, name, sizeof(name)) ||
+		    strcmp(name, keys[i].name) != 0 || !skip(&r, ':') ||
+		    !read_string(&r, keys[i].to, keys[i].size))
+			return -EBADMSG;
+	if (!skip(&r, '}') || !skip(&r, '\n') || r.p != r.end)
+		return -EBADMSG;
+	if (strcmp(a.scope, "once") != 0 && strcmp(a.scope, "session") != 0 &&
+	    strcmp(a.scope, "always") != 0)
+		return -EBADMSG;
+	a.is_allowed = strcmp(decision, "allow") == 0;
+	if (!a.is_allowed && strcmp(decision, "deny") != 0)
+		return -EBADMSG;
+	*ret = a;
+	return 0;
+}
+
+/* the desk */
+
+struct desk {
+	pid_t pid;
+	int pidfd;
+	int in;  /* its standard input */
+	int out; /* its standard output */
+	struct buf answer;
+};
+
+/*
+ * In the child: only what is needed, and the signals of a process that starts
+ * anew. It goes when we go, and the request waits on.
+ */
+static void become_desk(const char *path, const char *const *argv, int in,
+			int out, pid_t parent)
+{
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent ||
+	    dup2(in, 0) < 0 || dup2(out, 1) < 0)
+		_exit(125);
+	(void)syscall(SYS_close_range, 3U, ~0U, 0);
+	for (int i = 1; i < NSIG; i++)
+		(void)signal(i, SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)execv(path, (char *const *)argv);
+	_exit(125);
+}
+
+static int start(struct desk *d, const char *resume, struct err *err)
+{
+	char path[4096];
+	const char *const argv[] = { path,   "approvals",
+				     "ask",  resume ? "--resume" : NULL,
+				     resume, NULL };
+	_cleanup_fd_ int in = NO_FD;
+	_cleanup_fd_ int out = NO_FD;
+	pid_t self = getpid();
+	int a[2];
+	int b[2];
+
+	if (program_find("cordon-desk", path, sizeof(path), err) < 0)
+		return -err->code;
+	if (pipe2(a, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	in = a[0];
+	d->in = a[1];
+	if (pipe2(b, O_CLOEXEC) < 0)
+		return err_errno(err, errno, "make a pipe");
+	d->out = b[0];
+	out = b[1];
+	/* What it does not read must not stop us. */
+	(void)fcntl(d->in, F_SETFL, O_NONBLOCK);
+	d->pid = fork();
+	if (d->pid == 0)
+		become_desk(path, argv, in, out, self);
+	if (d->pid < 0)
+		return err_errno(err, errno, "start '%s'", path);
+	d->pidfd = (int)syscall(SYS_pidfd_open, d->pid, 0U);
+	return d->pidfd < 0 ? err_errno(err, errno, "watch '%s'", path) : 0;
+}
+
+/* Writes what can be written; SIGPIPE is held back for a moment. */
+static void feed(struct desk *d, const struct buf *request, size_t *at)
+{
+	struct timespec now = { 0 };
+	sigset_t pipe_only;
+	sigset_t before;
+	ssize_t n;
+
+	(void)sigemptyset(&pipe_only);
+	(void)sigaddset(&pipe_only, SIGPIPE);
+	(void)sigprocmask(SIG_BLOCK, &pipe_only, &before);
+	n = write(d->in, request->data + *at, request->len - *at);
+	if (n < 0 && errno == EPIPE && !sigismember(&before, SIGPIPE))
+		(void)sigtimedwait(&pipe_only, NULL, &now);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	if (n > 0)
+		*at += (size_t)n;
+	if (*at == request->len || (n < 0 && errno != EAGAIN && errno != EINTR))
+		fd_close(&d->in);
+}
+
+static void drink(struct desk *d)
+{
+	char chunk[4096];
+	ssize_t n = read(d->out, chunk, sizeof(chunk));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	/* Too long is remembered in the buffer, and not understood. */
+	if (n <= 0 || buf_add(&d->answer, chunk, (size_t)n) < 0)
+		fd_close(&d->out);
+}
+
+/* Until it has ended; -ECANCELED when the caller wants no more. */
+static int converse(struct desk *d, const struct buf *request, int cancel)
+{
+	size_t at = 0;
+
+	for (;;) {
+		struct pollfd fds[] = {
+			{ .fd = cancel, .events = POLLIN },
+			{ .fd = d->in, .events = POLLOUT },
+			{ .fd = d->out, .events = POLLIN },
+			{ .fd = d->pidfd, .events = POLLIN },
+		};
+
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (fds[0].revents)
+			return -ECANCELED;
+		if (fds[1].revents)
+			feed(d, request, &at);
+		if (fds[2].revents)
+			drink(d);
+		else if (fds[3].revents)
+			return 0;
+	}
+}
+
+/* Ends it if it has not ended; its status. */
+static int reap(struct desk *d, bool kill_it)
+{
+	int64_t deadline = clock_us() + GRACE_US;
+	struct pollfd gone = { .fd = d->pidfd, .events = POLLIN };
+	int status = -1;
+
+	if (d->pid <= 0)
+		return -1;
+	if (kill_it) {
+		(void)kill(d->pid, SIGTERM);
+		while (d->pidfd >= 0 && clock_us() < deadline &&
+		       poll(&gone, 1, 50) == 0)
+			;
+		(void)kill(d->pid, SIGKILL);
+	}
+	while (waitpid(d->pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	d->pid = 0;
+	return status;
+}
+
+/* Only a whole answer that fits how the desk ended. */
+static int understand(const struct desk *d, int status,
+		      struct approve_answer *ret, struct err *err)
+{
+	struct approve_answer a;
+
+	if (d->answer.error || !d->answer.data ||
+	    approve_parse(d->answer.data, d->answer.len, &a) < 0)
+		return err_set(err, EBADMSG,
+			       "cordon-desk ended without an answer");
+	if (!WIFEXITED(status) ||
+	    WEXITSTATUS(status) != (a.is_allowed ? 0 : 1)) {
+		if (a.is_allowed || !WIFEXITED(status))
+			return err_set(err, EBADMSG,
+				       "cordon-desk ended otherwise than its "
+				       "answer");
+		return err_set(err, EIO, "%s", a.reason);
+	}
+	*ret = a;
+	return 0;
+}
+
+static void refuse(struct approve_answer *ret, const char *why)
+{
+	*ret = (struct approve_answer){ .scope = "once", .by = "cordon" };
+	(void)snprintf(ret->reason, sizeof(ret->reason), "%s", why);
+}
+
+int approve_ask(const struct approve_request *req, struct approve_answer *ret,
+		struct err *err)
+{
+	struct desk d = { .pidfd = NO_FD, .in = NO_FD, .out = NO_FD };
+	struct buf request;
+	int status;
+	int r;
+
+	refuse(ret, "it was not asked");
+	buf_init(&d.answer, MAX_ANSWER);
+	buf_init(&request, MAX_REQUEST);
+	approve_format(req, &request);
+	if (request.error)
+		r = err_set(err, E2BIG,
+			    "the request is too large to be shown to a person");
+	else
+		r = start(&d, req->resume, err);
+	if (r == 0)
+		r = converse(&d, &request, req->cancel);
+	status = reap(&d, r < 0);
+	if (r == 0)
+		r = understand(&d, status, ret, err);
+	else if (r == -ECANCELED)
+		(void)err_set(err, ECANCELED, "the asking was cancelled");
+	if (r < 0) {
+		refuse(ret, err ? err->text : "the asking failed");
+		ret->is_cancelled = r == -ECANCELED;
+	}
+	fd_close(&d.in);
+	fd_close(&d.out);
+	fd_close(&d.pidfd);
+	buf_done(&d.answer);
+	buf_done(&request);
+	return r;
+}

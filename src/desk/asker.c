@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "desk/asker.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+
+static void user_name(char *ret, size_t size)
+{
+	const struct passwd *pw = getpwuid(getuid());
+
+	if (pw)
+		(void)snprintf(ret, size, "%s", pw->pw_name);
+	else
+		(void)snprintf(ret, size, "uid %u", getuid());
+}
+
+/* proc(5): field 22; the name before it may hold spaces and brackets. */
+int64_t process_start(pid_t pid)
+{
+	char path[64];
+	char text[1024];
+	const char *p;
+	char *end;
+	long long start;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (pid <= 0 || io_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return -1;
+	p = strrchr(text, ')');
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	if (!p)
+		return -1;
+	start = strtoll(p + 1, &end, 10);
+	return end != p + 1 && start >= 0 ? start : -1;
+}
+
+static void program_name(pid_t pid, char *ret, size_t size)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	if (io_read_file(AT_FDCWD, path, ret, size) <= 0)
+		(void)snprintf(ret, size, "?");
+	ret[strcspn(ret, "\n")] = '\0';
+}
+
+static void session_name(char *ret, size_t size)
+{
+	const char *given = getenv("CORDON_SESSION");
+	pid_t leader = getsid(0);
+	int64_t start = process_start(leader);
+	char boot[64];
+	int n;
+
+	*ret = '\0';
+	if (given && *given) {
+		n = snprintf(ret, size, "named %s", given);
+		/* One that was cut could be another's. */
+		if (n < 0 || (size_t)n >= size)
+			*ret = '\0';
+		return;
+	}
+	if (start < 0 ||
+	    io_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot,
+			 sizeof(boot)) <= 0)
+		return;
+	boot[strcspn(boot, "\n")] = '\0';
+	(void)snprintf(ret, size, "terminal %s %d %lld", boot, leader,
+		       (long long)start);
+}
+
+void asker_init(struct asker *a)
+{
+	*a = (struct asker){ .pid = getppid() };
+	a->start = process_start(a->pid);
+	user_name(a->user, sizeof(a->user));
+	program_name(a->pid, a->program, sizeof(a->program));
+	session_name(a->session, sizeof(a->session));
+}
+
+void answerer(char *ret, size_t size)
+{
+	char user[64];
+	char tty[64];
+	bool has_tty = false;
+
+	user_name(user, sizeof(user));
+	for (int fd = 0; fd < 3 && !has_tty; fd++)
+		has_tty = ttyname_r(fd, tty, sizeof(tty)) == 0;
+	if (has_tty)
+		(void)snprintf(ret, size, "%s on %s", user,
+			       strncmp(tty, "/dev/", 5) == 0 ? tty + 5 : tty);
+	else
+		(void)snprintf(ret, size, "%s", user);
+}

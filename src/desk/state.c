@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "desk/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+
+/* Where it is, as the environment says. */
+static int find(char *ret, size_t size, struct err *err)
+{
+	const char *given = getenv("CORDON_STATE_DIR");
+	const char *xdg = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+	int n;
+
+	if (given && *given)
+		n = snprintf(ret, size, "%s", given);
+	else if (geteuid() == 0)
+		n = snprintf(ret, size, "/var/lib/cordon");
+	else if (xdg && *xdg)
+		n = snprintf(ret, size, "%s/cordon", xdg);
+	else if (home && *home)
+		n = snprintf(ret, size, "%s/.local/state/cordon", home);
+	else
+		return err_set(err, ENOENT,
+			       "there is no state directory: set "
+			       "CORDON_STATE_DIR or HOME");
+	if (n < 0 || (size_t)n >= size)
+		return err_set(err, ENAMETOOLONG,
+			       "the state directory's name is too long");
+	if (*ret != '/')
+		return err_set(err, EINVAL,
+			       "state directory '%s': its name "
+			       "must begin with a slash",
+			       ret);
+	return 0;
+}
+
+/* The directories above it and itself, where they are missing. */
+static int make(char *path, struct err *err)
+{
+	for (char *p = path + 1;; p++) {
+		char kept = *p;
+
+		if (kept != '/' && kept != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST &&
+		    errno != EROFS && errno != EACCES)
+			return err_errno(err, errno, "make '%s'", path);
+		*p = kept;
+		if (kept == '\0')
+			return 0;
+	}
+}
+
+static int check(const struct stat *st, const char *name, struct err *err)
+{
+	if (st->st_uid != geteuid())
+		return err_set(err, EPERM, "'%s' belongs to uid %u, not to you",
+			       name, st->st_uid);
+	if (st->st_mode & 022)
+		return err_set(err, EPERM,
+			       "'%s' can be written by others: chmod go-w it, "
+			       "or remove it",
+			       name);
+	return 0;
+}
+
+int state_open(struct state *s, struct err *err)
+{
+	char path[sizeof(s->path)];
+	char real[PATH_MAX];
+	struct stat st;
+	size_t len;
+
+	s->fd = NO_FD;
+	if (find(path, sizeof(path), err) < 0)
+		return -err->code;
+	for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
+		path[len - 1] = '\0';
+	if (make(path, err) < 0)
+		return -err->code;
+	/* Above it links are as they are; it is none itself. */
+	s->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->fd < 0 || fstat(s->fd, &st) < 0)
+		return err_errno(err, errno, "open state directory '%s'", path);
+	if (check(&st, path, err) < 0 || !realpath(path, real) ||
+	    strlen(real) >= sizeof(s->path)) {
+		state_close(s);
+		return err->code ? -err->code
+				 : err_set(err, EINVAL,
+					   "find state directory '%s'", path);
+	}
+	(void)strcpy(s->path, real);
+	return 0;
+}
+
+void state_close(struct state *s)
+{
+	fd_close(&s->fd);
+}
+
+int state_file(const struct state *s, const char *name, int flags,
+	       struct err *err)
+{
+	_cleanup_fd_ int fd = openat(
+		s->fd, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, errno, "open '%s/%.64s'", s->path, name);
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+		return err_set(err, EPERM,
+			       "'%s/%.64s' is not a file of its own", s->path,
+			       name);
+	if (check(&st, name, err) < 0)
+		return err_wrap(err, "in '%s'", s->path);
+	return take_fd(&fd);
+}

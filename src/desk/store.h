@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The store of requests and their answers: approvals.sqlite in the state
+ * directory.
+ *
+ * Several processes use it at the same time: one asks, others list and answer.
+ * A request is `waiting` until one answer, or its end, takes that away, in one
+ * UPDATE that names the state and the seal it saw: of two answers one finds
+ * the row changed and is told by whom. An answer `once` is taken by the asker
+ * in the same way, so it is used once.
+ *
+ * Each row has a seal, the hash of all its fields. A row that was damaged is
+ * not believed: a flipped bit can lose an answer, it cannot make one. (It is
+ * no defence against the owner of the file, whose answers these are.)
+ *
+ * Nothing here is an answer on failure: every function returns -errno then.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "desk/state.h"
+
+#define STORE_ID      6    /* characters of an id */
+#define STORE_WAITING 256  /* requests that may wait at once */
+#define STORE_REASON  1000 /* bytes of a reason */
+
+enum entry_state {
+	ENTRY_WAITING,
+	ENTRY_ALLOWED,
+	ENTRY_DENIED,
+	ENTRY_EXPIRED,
+};
+
+enum scope {
+	SCOPE_ONCE,
+	SCOPE_SESSION,
+	SCOPE_ALWAYS,
+};
+
+/* A request in the store. Times are milliseconds of the real clock. */
+struct entry {
+	char id[STORE_ID + 1];
+	char content[65]; /* request_content() */
+	char *document;   /* request_format() */
+	char *session;    /* "" where the asker has none */
+	char *user;
+	char *program; /* that asks */
+	int64_t pid;
+	int64_t start; /* of that process, in ticks since boot */
+	int64_t made;
+	int64_t expires;
+	enum entry_state state;
+	enum scope scope;
+	char *reason;
+	char *by; /* who answered */
+	int64_t answered;
+	int64_t taken; /* 1: the asker has it */
+};
+
+struct store_answer {
+	bool is_allowed;
+	enum scope scope;
+	const char *reason;
+	const char *by;
+	const char *what; /* in words, for the answers of a session */
+	/* Done before the answer holds; if it fails the request waits on. */
+	int (*also)(const struct entry *e, void *arg, struct err *err);
+	void *arg;
+};
+
+/* An answer for the rest of a session. */
+struct grant {
+	char id[STORE_ID + 1];
+	char content[65];
+	char *session;
+	char *what;
+	char *reason;
+	char *by;
+	int64_t made;
+};
+
+struct sqlite3;
+
+struct store {
+	struct sqlite3 *db;
+	struct state state;
+};
+
+/* Opens, makes where there is none, and checks the whole of it. */
+int store_open(struct store *s, struct err *err);
+void store_close(struct store *s);
+int64_t store_now(void);
+/* An id that nobody has; for rules too. */
+int store_new_id(char ret[STORE_ID + 1], struct err *err);
+
+void entry_done(struct entry *e);
+const char *entry_state_name(enum entry_state state);
+const char *scope_name(enum scope scope);
+/* 0, or -EINVAL. */
+int scope_parse(const char *name, enum scope *ret);
+/* Waiting, and its time is over: as good as expired. */
+bool entry_is_over(const struct entry *e, int64_t now);
+
+/* Records a request; its id is filled in. -EBUSY: too many wait. */
+int store_add(struct store *s, struct entry *e, struct err *err);
+
+/* -ENOENT: no such. entry_done() releases it. */
+int store_get(struct store *s, const char *id, struct entry *ret,
+	      struct err *err);
+
+/*
+ * The one id that begins so: among those that wait if any does, else among
+ * all. -ENOENT: none; -ENOTUNIQ: several.
+ */
+int store_find(struct store *s, const char *prefix, char ret[STORE_ID + 1],
+	       struct err *err);
+
+/*
+ * Answers. 0: this answer holds. -EALREADY: another came first; -ETIME: it
+ * had expired; *ret is the entry as it now is in all three.
+ */
+int store_answer(struct store *s, const char *id, const struct store_answer *a,
+		 struct entry *ret, struct err *err);
+
+/* The time is over: -EALREADY if an answer came first. */
+int store_expire(struct store *s, const char *id, struct err *err);
+
+/* Takes an answer to be used; -EALREADY: it was taken; -ETIME: too old. */
+int store_take(struct store *s, const char *id, struct err *err);
+
+/* Newest first; all, or those that wait. `each` returns < 0 to stop. */
+int store_list(struct store *s, bool all,
+	       int (*each)(const struct entry *e, void *arg), void *arg,
+	       struct err *err);
+
+/* A session's answers. They end with it, and after a day. -ENOENT: none. */
+int grant_find(struct store *s, const char *session, const char *content,
+	       struct grant *ret, struct err *err);
+int grant_list(struct store *s, int (*each)(const struct grant *g, void *arg),
+	       void *arg, struct err *err);
+int grant_remove(struct store *s, const char *id, struct err *err);
+void grant_done(struct grant *g);

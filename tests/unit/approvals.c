@@ -1,0 +1,721 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Approvals without processes: text made visible, requests, rules, the store,
+ * and the reader of the desk's answer.
+ */
+
+#include "tests/tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/util.h"
+#include "cli/approve.h"
+#include "desk/asker.h"
+#include "desk/request.h"
+#include "desk/rules.h"
+#include "desk/store.h"
+#include "desk/visible.h"
+
+static char *shown(void (*show)(struct buf *, const void *, size_t, size_t),
+		   const char *text, size_t len, size_t max)
+{
+	struct buf b;
+
+	buf_init(&b, 1 << 20);
+	show(&b, text, len, max);
+	buf_puts(&b, "");
+	return buf_take(&b);
+}
+
+static void show_word(struct buf *out, const void *data, size_t len, size_t max)
+{
+	(void)len;
+	visible_word(out, data, max);
+}
+
+TEST(visible_text_writes_out_what_is_strange)
+{
+	static const struct {
+		const char *in;
+		const char *out;
+	} rows[] = {
+		{ "plain text ~!", "plain text ~!" },
+		{ "", "" },
+		{ "\033[31m", "<U+001B>[31m" },
+		{ "a\nb\rc\td", "a<U+000A>b<U+000D>c<TAB>d" },
+		{ "\x7f", "<U+007F>" },
+		{ "\xc2\x9b"
+		  "31m",
+		  "<U+009B>31m" }, /* C1 CSI */
+		{ "\xc3\xa9\xe2\x82\xac", "\xc3\xa9\xe2\x82\xac" },
+		{ "\xe2\x80\xae", "<U+202E>" }, /* RLO */
+		{ "\xe2\x81\xa6", "<U+2066>" }, /* LRI */
+		{ "\xd7\x90", "<U+05D0>" },     /* alef */
+		{ "a\xcc\xb8", "a<U+0338>" },   /* overlay */
+		{ "\xc2\xa0", "<U+00A0>" },
+		{ "\xf3\xa0\x81\x81", "<U+E0041>" }, /* tag A */
+		{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80" },
+		{ "\xff\xc2", "<0xFF><0xC2>" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char *have = shown(visible_text, rows[i].in, strlen(rows[i].in),
+				   100);
+
+		CHECK_STR(have, rows[i].out);
+		free(have);
+	}
+}
+
+TEST(visible_no_control_or_format_character_is_plain)
+{
+	for (uint32_t c = 0; c < 0xa0; c++)
+		CHECK(visible_check(c) == (c >= 0x20 && c < 0x7f));
+	for (uint32_t c = 0x202a; c <= 0x202e; c++)
+		CHECK(!visible_check(c));
+	for (uint32_t c = 0x2066; c <= 0x2069; c++)
+		CHECK(!visible_check(c));
+	CHECK(!visible_check(0x200e) && !visible_check(0x200f));
+	CHECK(!visible_check(0x061c) && !visible_check(0xfeff));
+	CHECK(!visible_check(0xfffe) && !visible_check(0x10ffff));
+	CHECK(visible_check(0x4e2d) && visible_check(0x430));
+}
+
+TEST(visible_words_read_back_as_a_shell_would)
+{
+	static const struct {
+		const char *in;
+		const char *out;
+	} rows[] = {
+		{ "ls", "ls" },
+		{ "--a=b/c.d", "--a=b/c.d" },
+		{ "", "''" },
+		{ "a b", "'a b'" },
+		{ "$(x)`y`", "'$(x)`y`'" },
+		{ "back\\slash", "'back\\slash'" },
+		{ "it's", "$'it\\'s'" },
+		{ "a\nb\\", "$'a\\nb\\\\'" },
+		{ "\033[0m", "$'\\x1b[0m'" },
+		{ "\xff"
+		  "a",
+		  "$'\\xffa'" },
+		{ "\xe2\x80\xae", "$'\\u202e'" },
+		{ "\xf3\xa0\x81\x81", "$'\\U000e0041'" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char *have = shown(show_word, rows[i].in, 0, 100);
+
+		CHECK_STR(have, rows[i].out);
+		free(have);
+	}
+}
+
+TEST(visible_cuts_between_characters_and_tells)
+{
+	/* "aé" three times is 9 bytes; 8 would cut a character in two. */
+	char *have = shown(visible_text,
+			   "a\xc3\xa9"
+			   "a\xc3\xa9"
+			   "a\xc3\xa9",
+			   9, 8);
+
+	CHECK_HAS(have, "a\xc3\xa9"
+			"a\xc3\xa9"
+			"a... (cut; 9 bytes, sha256 ");
+	free(have);
+	have = shown(visible_text, "abc", 3, 3);
+	CHECK_STR(have, "abc");
+	free(have);
+}
+
+TEST(visible_lines_have_a_gutter_each)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	visible_lines(&b, "if x:\n\tb\tc\n\n\033", 13, "| ", 100);
+	CHECK_STR(b.data, "| if x:\n|         b<TAB>c\n| \n| <U+001B>\n");
+	buf_done(&b);
+}
+
+/* requests */
+
+#define HEAD "{\"version\":1,\"kind\":\"command\",\"why\":\"w\",\"rule\":\"r\","
+#define ASK  "\"ask\":[\"store\"]}"
+#define ONE  HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\",\"b\"]}]," ASK
+
+static int parse(const char *text, struct request *ret)
+{
+	struct err err = { 0 };
+
+	return request_parse(text, strlen(text), ret, &err);
+}
+
+TEST(request_reads_what_it_writes)
+{
+	struct request req;
+	struct request again;
+	struct buf out;
+	char one[65];
+	char two[65];
+
+	CHECK_INT(parse(HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\","
+			     "{\"base64\":\"/w==\"}]}],\"agent\":\"x\","
+			     "\"changes\":[\"\\u202e\"],\"line\":7," ASK,
+			&req),
+		  0);
+	CHECK_STR(req.programs[0].argv.v[1], "\xff");
+	buf_init(&out, 1 << 20);
+	request_format(&req, &out);
+	CHECK_INT(request_parse(out.data, out.len, &again, NULL), 0);
+	request_content(&req, one);
+	request_content(&again, two);
+	CHECK_STR(one, two);
+	CHECK_STR(again.changes.v[0], "\xe2\x80\xae");
+	CHECK_INT((long long)again.line, 7);
+	CHECK_INT((long long)again.expire_ms, REQUEST_EXPIRE);
+	buf_done(&out);
+	request_done(&req);
+	request_done(&again);
+}
+
+TEST(request_content_tells_neighbours_apart)
+{
+	static const char *const texts[] = {
+		ONE,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a b\"]}]," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\",\"b\",\"\"]"
+		     "}]," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"ab\"]}]," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\"]},"
+		     "{\"join\":\";\",\"argv\":[\"b\"]}]," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\"]},"
+		     "{\"join\":\"|\",\"argv\":[\"b\"]}]," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\",\"b\"]}],"
+		     "\"agent\":\"\"," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\",\"b\"]}],"
+		     "\"changes\":[\"\"]," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\",\"b\"]}],"
+		     "\"file\":\"r\"," ASK,
+	};
+	char sums[ARRAY_SIZE(texts)][65];
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct request req;
+
+		CHECK_INT(parse(texts[i], &req), 0);
+		request_content(&req, sums[i]);
+		request_done(&req);
+		for (size_t k = 0; k < i; k++)
+			CHECK(strcmp(sums[i], sums[k]) != 0);
+	}
+}
+
+TEST(request_refuses_and_leaves_nothing)
+{
+	static const char *const texts[] = {
+		"",
+		"{}",
+		ONE "x",
+		ONE ONE,
+		HEAD HEAD,
+		HEAD
+		"\"programs\":[{\"join\":\"\",\"argv\":[\"a\"],\"x\":1}]," ASK,
+		HEAD "\"programs\":[{\"join\":\"\"}]," ASK,
+		HEAD "\"programs\":{}," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[{\"base64\":\"!\"}"
+		     "]}]," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[{\"base64\":"
+		     "\"AA==\"}]}]," ASK, /* a NUL */
+		HEAD "\"version\":1,\"programs\":[{\"join\":\"\",\"argv\":["
+		     "\"a\"]}]," ASK,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct request req;
+
+		CHECK(parse(texts[i], &req) < 0);
+		CHECK(!req.programs && !req.why);
+	}
+}
+
+/* the store, in a directory of the test's own */
+
+static char place[] = "/tmp/cordon-approvals-XXXXXX";
+
+static void remove_place(void)
+{
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "rm -rf %s", place);
+	(void)!system(command); // NOLINT(*-env33-c,*system*)
+}
+
+static void use_place(void)
+{
+	CHECK(mkdtemp(place) != NULL);
+	(void)setenv("CORDON_STATE_DIR", place, 1);
+}
+
+static struct entry some_entry(void)
+{
+	struct entry e = { .document = (char *)"{}",
+			   .session = (char *)"named s",
+			   .user = (char *)"u",
+			   .program = (char *)"p",
+			   .made = store_now() };
+
+	e.expires = e.made + 60000;
+	memset(e.content, 'a', 64);
+	return e;
+}
+
+TEST(store_one_answer_holds_and_is_used_once)
+{
+	struct store_answer yes = { .is_allowed = true, .by = "one" };
+	struct store_answer no = { .by = "two", .reason = "late" };
+	struct entry e = some_entry();
+	struct entry now;
+	struct err err = { 0 };
+	struct store s;
+
+	use_place();
+	CHECK_INT(store_open(&s, &err), 0);
+	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT((long long)strlen(e.id), STORE_ID);
+	CHECK_INT(store_take(&s, e.id, &err), -EPERM);
+	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), 0);
+	CHECK_INT(now.state, ENTRY_ALLOWED);
+	entry_done(&now);
+	CHECK_INT(store_answer(&s, e.id, &no, &now, &err), -EALREADY);
+	CHECK_STR(now.by, "one");
+	CHECK_INT(now.state, ENTRY_ALLOWED);
+	entry_done(&now);
+	CHECK_INT(store_expire(&s, e.id, &err), -EALREADY);
+	CHECK_INT(store_take(&s, e.id, &err), 0);
+	CHECK_INT(store_take(&s, e.id, &err), -EALREADY);
+	store_close(&s);
+	remove_place();
+}
+
+/* In a child: answers when the pipe is closed; 0 won, 1 lost, 2 broken. */
+static int contend(int gate, const char *id, int number)
+{
+	char by[16];
+	struct store_answer a = { .is_allowed = number % 2, .by = by };
+	struct entry now = { 0 };
+	struct err err = { 0 };
+	struct store s;
+	char c;
+	int r;
+
+	(void)snprintf(by, sizeof(by), "%d", number);
+	if (store_open(&s, &err) < 0)
+		return 2;
+	while (read(gate, &c, 1) < 0)
+		;
+	r = store_answer(&s, id, &a, &now, &err);
+	if (r == -EALREADY && (!now.by || !*now.by || strcmp(now.by, by) == 0))
+		return 2; /* the loser is told who won */
+	return r == 0 ? 0 : r == -EALREADY ? 1 : 2;
+}
+
+TEST(store_of_concurrent_answers_exactly_one_wins)
+{
+	struct err err = { 0 };
+	struct store s;
+
+	use_place();
+	for (int round = 0; round < 60; round++) {
+		struct entry e = some_entry();
+		int count[3] = { 0 };
+		int gate[2];
+
+		CHECK_INT(store_open(&s, &err), 0);
+		CHECK_INT(store_add(&s, &e, &err), 0);
+		store_close(&s);
+		CHECK_INT(pipe(gate), 0);
+		for (int i = 0; i < 4; i++)
+			if (fork() == 0) {
+				(void)close(gate[1]);
+				_exit(contend(gate[0], e.id, i));
+			}
+		(void)close(gate[0]);
+		(void)usleep(10000);
+		(void)close(gate[1]);
+		for (int i = 0; i < 4; i++) {
+			int status = 0;
+
+			CHECK(wait(&status) > 0 && WIFEXITED(status));
+			count[MIN(WEXITSTATUS(status), 2)]++;
+		}
+		CHECK_INT(count[0], 1);
+		CHECK_INT(count[1], 3);
+	}
+	remove_place();
+}
+
+static int fails(const struct entry *e, void *arg, struct err *err)
+{
+	(void)e;
+	(void)arg;
+	return err_set(err, EIO, "on purpose");
+}
+
+TEST(store_an_answer_whose_rule_fails_does_not_hold)
+{
+	struct store_answer yes = { .is_allowed = true,
+				    .scope = SCOPE_ALWAYS,
+				    .by = "one",
+				    .also = fails };
+	struct entry e = some_entry();
+	struct entry now;
+	struct err err = { 0 };
+	struct store s;
+
+	use_place();
+	CHECK_INT(store_open(&s, &err), 0);
+	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), -EIO);
+	CHECK_INT(store_get(&s, e.id, &now, &err), 0);
+	CHECK_INT(now.state, ENTRY_WAITING);
+	entry_done(&now);
+	store_close(&s);
+	remove_place();
+}
+
+TEST(store_expired_requests_are_not_answered)
+{
+	struct store_answer yes = { .is_allowed = true, .by = "one" };
+	struct entry e = some_entry();
+	struct entry now;
+	struct err err = { 0 };
+	struct store s;
+
+	use_place();
+	CHECK_INT(store_open(&s, &err), 0);
+	e.expires = e.made; /* at once */
+	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), -ETIME);
+	entry_done(&now);
+	/* Made in the future: the clock was set back. */
+	e.made += 3600000;
+	e.expires = e.made + 60000;
+	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), -ETIME);
+	entry_done(&now);
+	store_close(&s);
+	remove_place();
+}
+
+TEST(store_holds_no_more_than_it_may)
+{
+	struct entry e = some_entry();
+	struct err err = { 0 };
+	struct store s;
+	int r = 0;
+	int n = 0;
+
+	use_place();
+	CHECK_INT(store_open(&s, &err), 0);
+	for (; n <= STORE_WAITING && r == 0; n++)
+		r = store_add(&s, &e, &err);
+	CHECK_INT(r, -EBUSY);
+	CHECK_INT(n, STORE_WAITING + 1);
+	store_close(&s);
+	remove_place();
+}
+
+TEST(store_grants_are_for_session_and_content)
+{
+	struct store_answer yes = { .is_allowed = true,
+				    .scope = SCOPE_SESSION,
+				    .by = "one",
+				    .what = "w" };
+	struct entry e = some_entry();
+	struct entry now;
+	struct grant g;
+	struct err err = { 0 };
+	struct store s;
+	char other[65];
+
+	use_place();
+	CHECK_INT(store_open(&s, &err), 0);
+	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(grant_find(&s, "named s", e.content, &g, &err), -ENOENT);
+	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), 0);
+	entry_done(&now);
+	CHECK_INT(grant_find(&s, "named s", e.content, &g, &err), 0);
+	grant_done(&g);
+	(void)strcpy(other, e.content);
+	other[63] = 'b';
+	CHECK_INT(grant_find(&s, "named s", other, &g, &err), -ENOENT);
+	CHECK_INT(grant_find(&s, "named t", e.content, &g, &err), -ENOENT);
+	CHECK_INT(grant_find(&s, "", e.content, &g, &err), -ENOENT);
+	/* Without a session there is none to bind it to. */
+	e.session = (char *)"";
+	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), -EINVAL);
+	store_close(&s);
+	remove_place();
+}
+
+/* Reads the whole file. */
+static size_t slurp(const char *path, unsigned char *data, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(data, 1, size, f) : 0;
+
+	if (f)
+		(void)fclose(f);
+	return n;
+}
+
+static void spill(const char *path, const unsigned char *data, size_t size)
+{
+	FILE *f = fopen(path, "we");
+
+	CHECK(f && fwrite(data, 1, size, f) == size);
+	if (f)
+		(void)fclose(f);
+}
+
+/*
+ * One request was denied, one waits, one was allowed and used. Whatever byte
+ * of the file is changed, none of them can be taken.
+ */
+TEST(store_no_flipped_byte_makes_an_answer)
+{
+	static unsigned char good[1 << 20];
+	static unsigned char bad[1 << 20];
+	struct store_answer no = { .by = "one" };
+	struct store_answer yes = { .is_allowed = true, .by = "one" };
+	struct entry e[3] = { some_entry(), some_entry(), some_entry() };
+	struct entry now;
+	struct err err = { 0 };
+	struct store s;
+	char path[128];
+	size_t size;
+	int opened = 0;
+	int tried = 0;
+
+	use_place();
+	(void)snprintf(path, sizeof(path), "%s/approvals.sqlite", place);
+	CHECK_INT(store_open(&s, &err), 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(store_add(&s, &e[i], &err), 0);
+	CHECK_INT(store_answer(&s, e[0].id, &no, &now, &err), 0);
+	entry_done(&now);
+	CHECK_INT(store_answer(&s, e[2].id, &yes, &now, &err), 0);
+	entry_done(&now);
+	CHECK_INT(store_take(&s, e[2].id, &err), 0);
+	store_close(&s);
+	size = slurp(path, good, sizeof(good));
+	CHECK(size > 4096 && size < sizeof(good));
+	for (size_t at = 0; at < size; at++) {
+		/* Where there is nothing, a change means nothing. */
+		if (!good[at])
+			continue;
+		memcpy(bad, good, size);
+		bad[at] ^= (unsigned char)(1U << at % 8);
+		spill(path, bad, size);
+		tried++;
+		if (store_open(&s, &err) < 0)
+			continue;
+		opened++;
+		for (int k = 0; k < 3; k++)
+			CHECK(store_take(&s, e[k].id, &err) < 0);
+		store_close(&s);
+	}
+	/* The control: an unchanged copy can still be answered and taken. */
+	spill(path, good, size);
+	CHECK_INT(store_open(&s, &err), 0);
+	CHECK_INT(store_answer(&s, e[1].id, &yes, &now, &err), 0);
+	entry_done(&now);
+	CHECK_INT(store_take(&s, e[1].id, &err), 0);
+	store_close(&s);
+	CHECK(tried > 1000 && opened > 0);
+	printf("# %d of %d damaged files could be opened\n", opened, tried);
+	remove_place();
+}
+
+/* rules */
+
+TEST(rules_are_added_found_and_removed)
+{
+	struct rule one = { .id = (char *)"abc234",
+			    .kind = (char *)"command",
+			    .what = (char *)"ls \xff",
+			    .rule = (char *)"r",
+			    .by = (char *)"me",
+			    .when = (char *)"now",
+			    .reason = (char *)"\"quoted\"\n" };
+	struct rules have;
+	struct state s;
+	struct err err = { 0 };
+	char content[65] = { 0 };
+
+	use_place();
+	memset(content, 'b', 64);
+	one.content = content;
+	CHECK_INT(state_open(&s, &err), 0);
+	CHECK_INT(rules_load(&s, &have, &err), 0);
+	CHECK_INT((long long)have.n, 0);
+	CHECK_INT(rules_add(&s, &one, &err), 0);
+	one.id = (char *)"xyz234";
+	content[0] = 'c';
+	CHECK_INT(rules_add(&s, &one, &err), 0);
+	CHECK_INT(rules_load(&s, &have, &err), 0);
+	CHECK_INT((long long)have.n, 2);
+	CHECK(rules_find(&have, content) == &have.v[1]);
+	CHECK_STR(have.v[0].what, "ls \xff");
+	CHECK_STR(have.v[0].reason, "\"quoted\"\n");
+	content[63] = 'a';
+	CHECK(!rules_find(&have, content));
+	rules_done(&have);
+	CHECK_INT(rules_remove(&s, "abc", &err), -ENOENT);
+	CHECK_INT(rules_remove(&s, "abc234", &err), 0);
+	CHECK_INT(rules_load(&s, &have, &err), 0);
+	CHECK_INT((long long)have.n, 1);
+	rules_done(&have);
+	state_close(&s);
+	remove_place();
+}
+
+TEST(asker_a_process_is_known_by_its_start)
+{
+	CHECK(process_start(getpid()) > 0);
+	CHECK(process_start(getpid()) == process_start(getpid()));
+	CHECK_INT(process_start(0), -1);
+	CHECK_INT(process_start(-5), -1);
+	CHECK_INT(process_start(2147483647), -1);
+}
+
+/* the desk's answer */
+
+#define ANSWER(d, s)                                                           \
+	"{\"id\":\"abc234\",\"decision\":\"" d "\",\"scope\":\"" s             \
+	"\",\"reason\":\"a \\\"b\\\"\\n\\u001b\",\"by\":\"me\"}\n"
+
+TEST(approve_reads_an_answer)
+{
+	struct approve_answer a;
+	const char *text = ANSWER("allow", "session");
+
+	CHECK_INT(approve_parse(text, strlen(text), &a), 0);
+	CHECK(a.is_allowed);
+	CHECK_STR(a.id, "abc234");
+	CHECK_STR(a.scope, "session");
+	CHECK_STR(a.reason, "a \"b\"\n\033");
+	CHECK_STR(a.by, "me");
+	text = ANSWER("deny", "once");
+	CHECK_INT(approve_parse(text, strlen(text), &a), 0);
+	CHECK(!a.is_allowed);
+}
+
+TEST(approve_reads_no_part_and_no_more)
+{
+	static const char *const bad[] = {
+		"",
+		"{}\n",
+		"allow\n",
+		ANSWER("allowed", "once"),
+		ANSWER("Allow", "once"),
+		ANSWER("", "once"),
+		ANSWER("allow", "ever"),
+		ANSWER("allow", "once") "\n",
+		ANSWER("allow", "once") ANSWER("allow", "once"),
+		" " ANSWER("allow", "once"),
+		"{\"decision\":\"allow\"}\n",
+		"{\"id\":\"x\",\"decision\":\"deny\",\"decision\":\"allow\","
+		"\"scope\":\"once\",\"reason\":\"\",\"by\":\"\"}\n",
+		"{\"id\":\"much too long an id\",\"decision\":\"allow\","
+		"\"scope\":\"once\",\"reason\":\"\",\"by\":\"\"}\n",
+		"{\"id\":\"x\",\"decision\":\"allow\",\"scope\":\"once\","
+		"\"reason\":\"\\u0000\",\"by\":\"\"}\n",
+		"{\"id\":\"x\",\"decision\":\"allow\",\"scope\":\"once\","
+		"\"reason\":\"\\q\",\"by\":\"\"}\n",
+	};
+	const char *whole = ANSWER("allow", "once");
+	struct approve_answer a;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK_INT(approve_parse(bad[i], strlen(bad[i]), &a), -EBADMSG);
+	for (size_t n = 0; n < strlen(whole); n++)
+		CHECK_INT(approve_parse(whole, n, &a), -EBADMSG);
+	CHECK_INT(approve_parse(whole, strlen(whole), &a), 0);
+}
+
+TEST(approve_writes_what_the_desk_reads)
+{
+	const char *const argv[] = { "git", "p\xff", "", NULL };
+	const struct approve_program programs[] = { { "", argv },
+						    { "&&", argv } };
+	const char *const changes[] = { "a", NULL };
+	const struct approve_request ask = {
+		.kind = "command",
+		.programs = programs,
+		.n_programs = 2,
+		.why = "w",
+		.rule = "r",
+		.file = "/f",
+		.line = 3,
+		.changes = changes,
+		.expire_ms = 5,
+		.may_terminal = true,
+	};
+	struct request req;
+	struct buf out;
+
+	buf_init(&out, 1 << 20);
+	approve_format(&ask, &out);
+	CHECK_INT(request_parse(out.data, out.len, &req, NULL), 0);
+	CHECK_INT((long long)req.n_programs, 2);
+	CHECK_STR(req.programs[1].join, "&&");
+	CHECK_STR(req.programs[1].argv.v[1], "p\xff");
+	CHECK_INT((long long)req.programs[1].argv.n, 3);
+	CHECK_INT((long long)req.expire_ms, 5);
+	CHECK(req.may_terminal && !req.may_store);
+	request_done(&req);
+	buf_done(&out);
+}
+
+TEST(approve_long_code_goes_by_its_hash)
+{
+	static char code[400 << 10];
+	struct approve_request ask = { .kind = "code",
+				       .language = "sh",
+				       .text = code,
+				       .text_len = sizeof(code),
+				       .why = "w",
+				       .rule = "r",
+				       .may_store = true };
+	struct request req;
+	struct buf out;
+	char one[65];
+	char two[65];
+
+	memset(code, 'x', sizeof(code));
+	buf_init(&out, 2 << 20);
+	approve_format(&ask, &out);
+	CHECK_INT(request_parse(out.data, out.len, &req, NULL), 0);
+	CHECK_INT((long long)req.text_bytes, sizeof(code));
+	CHECK_INT((long long)req.text_len, REQUEST_TEXT);
+	request_content(&req, one);
+	request_done(&req);
+	buf_done(&out);
+	/* The last byte, which is not shown, counts. */
+	code[sizeof(code) - 1] = 'y';
+	approve_format(&ask, &out);
+	CHECK_INT(request_parse(out.data, out.len, &req, NULL), 0);
+	request_content(&req, two);
+	CHECK(strcmp(one, two) != 0);
+	request_done(&req);
+	buf_done(&out);
+}
+
+TAP_MAIN()
