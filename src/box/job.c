@@ -31,6 +31,7 @@
 #include "box/handle.h"
 #include "box/message.h"
 #include "box/prepare.h"
+#include "box/recorder.h"
 #include "box/result.h"
 #include "box/spec.h"
 #include "box/wire.h"
@@ -45,6 +46,7 @@ struct cordon_job {
 	uint32_t number;
 	const struct cordon_spec *spec;
 	struct prepared prep;
+	struct recorder recorder;
 	struct cordon_events events;
 	void *arg;
 	int epoll;
@@ -221,6 +223,27 @@ static void append_both(struct cordon_job *j, const char *text)
 		capture_add(&j->both_cap, text, strlen(text));
 }
 
+/*
+ * Nobody is told of an end that is not on the record: then the result says
+ * that, and how it ended only in words.
+ */
+static void record_end(struct cordon_job *j)
+{
+	struct cordon_result *r = j->result;
+	struct run *run = &r->runs[r->n_runs - 1];
+	struct err err = { 0 };
+	char *text;
+
+	if (recorder_end(&j->recorder, r, &err) == 0)
+		return;
+	if (asprintf(&text, "it ended (%s), but that could not be recorded: %s",
+		     cause_name(run->verdict.cause), err.text) >= 0) {
+		free(r->message);
+		r->message = text;
+	}
+	run->verdict = (struct verdict){ CAUSE_SETUP, 125, 0 };
+}
+
 static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 {
 	struct cordon_result *r = j->result;
@@ -245,6 +268,7 @@ static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 		workspace_collect(work, j->spec, &j->prep, &r->files,
 				  &r->warnings);
 	message_truncation(run, &r->warnings);
+	record_end(j);
 	j->has_ended = true;
 }
 
@@ -442,6 +466,7 @@ static void refuse(struct cordon_job *j, const struct err *why)
 	r->message = strdup(why->text);
 	append_both(j, why->text);
 	keep(&r->output, &j->both_cap);
+	record_end(j);
 	j->has_ended = true;
 }
 
@@ -487,6 +512,7 @@ static void job_free(struct cordon_job *j)
 	capture_done(&j->err_cap);
 	capture_done(&j->both_cap);
 	prepared_done(&j->prep);
+	recorder_done(&j->recorder);
 	cordon_result_free(j->result);
 	free(atomic_load(&j->cancel_reason));
 	free(j);
@@ -514,6 +540,22 @@ static struct cordon_job *job_new(struct cordon *c, const struct cordon_spec *s)
 	return j;
 }
 
+/* What was refused is on the record too, with the reason in *why. */
+static int record_start(struct cordon_job *j, struct err *why)
+{
+	const struct record_decision d = {
+		.decision = j->prep.refused == REFUSED_DENIED ? "deny"
+							      : "allow",
+		.reason = j->prep.refused ? why->text : NULL,
+	};
+	struct err err = { 0 };
+
+	if (recorder_start(&j->recorder, j->spec, j->result, &d, &err) == 0)
+		return 0;
+	*why = err;
+	return -err.code;
+}
+
 static int job_begin(struct cordon_job *j, struct err *err)
 {
 	struct cordon *c = j->handle;
@@ -523,8 +565,11 @@ static int job_begin(struct cordon_job *j, struct err *err)
 	if (prepare(j->spec, &j->prep, err) < 0) {
 		if (!j->prep.refused)
 			return -err->code;
-		refuse(j, err);
 	}
+	if (record_start(j, err) < 0)
+		return -err->code;
+	if (j->prep.refused)
+		refuse(j, err);
 	for (size_t i = 0; i < j->prep.warnings.n; i++)
 		(void)strv_add(&j->result->warnings, j->prep.warnings.v[i]);
 	j->next = c->jobs;

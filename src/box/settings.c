@@ -275,6 +275,14 @@ SETTER(set_command_line)
 	return copy(&s->command_line, v, err);
 }
 
+SETTER(set_ledger)
+{
+	if (strcmp(v, "on") != 0 && strcmp(v, "off") != 0)
+		return err_set(err, EINVAL, "'%s' is neither on nor off", v);
+	s->no_ledger = strcmp(v, "off") == 0;
+	return 0;
+}
+
 SETTER(set_program)
 {
 	if (!*v)
@@ -687,6 +695,8 @@ static const struct setting table[] = {
 	  "a command line; no shell sees it, only words, quotes, | && || ; "
 	  "are understood",
 	  "", set_command_line },
+	{ "ledger", 0, "on|off", "keep a record of the run (on)", "",
+	  set_ledger },
 	{ "program", 0, "NAME", "only such programs exist in the box", "",
 	  set_program },
 	{ "best-effort", 0, "LAYER",

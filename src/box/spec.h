@@ -78,6 +78,7 @@ struct cordon_spec {
 	bool interactive;
 	bool tty;
 	bool continue_on_error;
+	bool no_ledger;
 	bool no_files; /* nobody will look at the list of files */
 	unsigned int tty_rows;
 	unsigned int tty_cols;

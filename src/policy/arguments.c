@@ -89,7 +89,7 @@ static bool is_allowed(const struct args *a, const char *flag, size_t len,
 
 static bool check_value(struct args *a, enum kind kind, const char *value)
 {
-	const char *why = value_check(kind, value, &a->context);
+	const char *why = word_check(kind, value, &a->context);
 
 	return why ? complain(a, why, value) : true;
 }

@@ -226,7 +226,7 @@ static const char *simple_check(enum kind kind, const char *w)
 	}
 }
 
-const char *value_check(enum kind kind, const char *w,
+const char *word_check(enum kind kind, const char *w,
 		       const struct kind_context *context)
 {
 	switch (kind) {

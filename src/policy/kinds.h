@@ -13,5 +13,5 @@ struct kind_context {
 };
 
 /* NULL, or what is wrong with it. */
-const char *value_check(enum kind kind, const char *word,
+const char *word_check(enum kind kind, const char *word,
 		       const struct kind_context *context);

@@ -57,6 +57,7 @@ static const struct {
 	{ "isolation", "native", "vm|docker|oci:runc|" },
 	{ "policy", NULL, "cordon.yaml|" },
 	{ "command", "ls|ls -l", "|" },
+	{ "ledger", "on|off", "x|ON|" },
 	{ "program", "ls|/usr/bin/ls", "|" },
 	{ "best-effort", "cgroup|memory|cpu|pids|landlock",
 	  "all|seccomp|own-uid|" },

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/recorder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "box/handle.h"
+#include "box/prepare.h"
+#include "ledger/ledger.h"
+
+#define MAX_MOUNTS (2 * SPEC_MAX_ITEMS + 8)
+#define MAX_ARGS   256
+
+/*
+ * What the box cannot start without, whatever the machine has: the layers
+ * that were not given up by --best-effort.
+ */
+static void list_layers(const struct cordon_spec *s, const char **ret)
+{
+	static const struct {
+		const char *name;
+		uint32_t bits;
+	} table[] = {
+		{ "namespaces", 0 },
+		{ "capabilities", 0 },
+		{ "seccomp", 0 },
+		{ "landlock", 1U << WIRE_L_LANDLOCK },
+		{ "memory", 1U << WIRE_L_MEMORY },
+		{ "cpu", 1U << WIRE_L_CPU },
+		{ "pids", 1U << WIRE_L_PIDS },
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (!(s->best_effort & table[i].bits))
+			ret[n++] = table[i].name;
+	ret[n] = NULL;
+}
+
+static size_t list_mounts(const struct cordon_spec *s, struct ledger_mount *m)
+{
+	size_t n = 0;
+
+	m[n++] = (struct ledger_mount){ "/usr", "/usr", "ro", 0 };
+	for (size_t i = 0; i < s->n_binds; i++)
+		m[n++] = (struct ledger_mount){
+			s->binds[i].source, s->binds[i].target,
+			s->binds[i].mode == BIND_RW ? "rw" : "ro", 0
+		};
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		m[n++] = (struct ledger_mount){ NULL, s->tmpfs[i].target, "rw",
+						s->tmpfs[i].size };
+	m[n++] = (struct ledger_mount){ NULL, "/tmp", "rw", 64 << 20 };
+	m[n++] = (struct ledger_mount){ NULL, "/workspace", "rw", s->disk };
+	return n;
+}
+
+static size_t list_limits(const struct cordon_spec *s, struct ledger_limit *l)
+{
+	size_t n = 0;
+
+	l[n++] = (struct ledger_limit){ "timeout_ms", s->timeout_us / 1000 };
+	l[n++] = (struct ledger_limit){ "memory", s->memory };
+	l[n++] = (struct ledger_limit){ "cpu_quota_us", s->cpu_quota_us };
+	l[n++] = (struct ledger_limit){ "cpu_period_us", s->cpu_period_us };
+	l[n++] = (struct ledger_limit){ "pids", s->pids };
+	l[n++] = (struct ledger_limit){ "output", s->output };
+	l[n++] = (struct ledger_limit){ "disk", s->disk };
+	l[n++] = (struct ledger_limit){ "files", s->nofile };
+	l[n++] = (struct ledger_limit){ "file_size", s->fsize };
+	return n;
+}
+
+static size_t list_code(const struct cordon_spec *s, struct ledger_code *c)
+{
+	for (size_t i = 0; i < s->n_blocks; i++)
+		c[i] = (struct ledger_code){ s->blocks[i].lang_name,
+					     s->blocks[i].code,
+					     s->blocks[i].len };
+	return s->n_blocks;
+}
+
+/* A command line as one list, with what joins its programs in between. */
+static names_t list_words(const struct cordon_spec *s, const char **words)
+{
+	static const char *const joins[] = { "&&", "||", ";", "|" };
+	size_t n = 0;
+
+	if (s->command.n)
+		return (names_t)s->command.v;
+	for (size_t i = 0; i < s->n_line; i++) {
+		if (i > 0 && n < MAX_ARGS - 1)
+			words[n++] = joins[s->line[i].join];
+		for (size_t k = 0; k < s->line[i].argv.n && n < MAX_ARGS - 1;
+		     k++)
+			words[n++] = s->line[i].argv.v[k];
+	}
+	if (n == 0 && s->command_line)
+		words[n++] = s->command_line;
+	words[n] = NULL;
+	return n ? words : NULL;
+}
+
+static int write_start(struct ledger *l, const struct cordon_spec *s,
+		       const struct cordon_result *result,
+		       const struct record_decision *d, struct err *err)
+{
+	struct ledger_mount mounts[MAX_MOUNTS];
+	struct ledger_limit limits[16];
+	struct ledger_code code[SPEC_MAX_BLOCKS];
+	const char *words[MAX_ARGS];
+	const char *layers[8];
+	struct strv env = { 0 };
+	struct ledger_run_start start = {
+		.run = result->id,
+		.name = s->name,
+		.decision = d->decision,
+		.rule = d->rule,
+		.reason = d->reason,
+		.policy_file = d->policy_file,
+		.policy_sha256 = d->policy_sha256,
+		.argv = list_words(s, words),
+		.code = code,
+		.n_code = list_code(s, code),
+		.workdir = s->workdir ? s->workdir : "/workspace",
+		.image = "host",
+		.isolation = "native",
+		.mounts = mounts,
+		.n_mounts = list_mounts(s, mounts),
+		.uid = s->uid,
+		.gid = s->gid,
+		.limits = limits,
+		.n_limits = list_limits(s, limits),
+		.layers = layers,
+	};
+	int r;
+
+	if (prepare_env(s, &env) < 0) {
+		strv_done(&env);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	list_layers(s, layers);
+	start.env = (names_t)env.v;
+	r = ledger_run_start(l, &start, err);
+	strv_done(&env);
+	return r;
+}
+
+int recorder_start(struct recorder *r, const struct cordon_spec *s,
+		   const struct cordon_result *result,
+		   const struct record_decision *d, struct err *err)
+{
+	if (s->no_ledger)
+		return 0;
+	if (ledger_open(NULL, &r->ledger, err) < 0 ||
+	    write_start(r->ledger, s, result, d, err) < 0) {
+		recorder_done(r);
+		return err_wrap(err, "record the run, which therefore does "
+				     "not start");
+	}
+	return 0;
+}
+
+static int write_end(struct ledger *l, const struct cordon_result *result,
+		     struct err *err)
+{
+	const struct run *run = &result->runs[result->n_runs - 1];
+	const char *missing[WIRE_LAYERS + 1];
+	size_t n = 0;
+	struct ledger_run_end end = {
+		.run = result->id,
+		.status = verdict_status(&run->verdict),
+		.cause = cause_name(run->verdict.cause),
+		.exit_code = run->verdict.exit_code,
+		.signal = run->verdict.signal,
+		.message = result->message,
+		.wall_ms = run->outcome.wall_us / 1000,
+		.cpu_ms = run->outcome.cpu_us / 1000,
+		.memory_peak = run->outcome.memory_peak,
+		.pids_peak = run->outcome.pids_peak,
+		.oom_kills = run->outcome.oom_kills,
+		.pids_refused = run->outcome.pids_refused,
+		.out = { run->out.total, run->out.data, run->out.len },
+		.err = { run->err.total, run->err.data, run->err.len },
+		.not_enforced = missing,
+	};
+
+	for (int i = 0; i < WIRE_LAYERS; i++)
+		if (result->not_enforced & 1U << i)
+			missing[n++] = layer_name((enum wire_layer)i);
+	missing[n] = NULL;
+	return ledger_run_end(l, &end, err);
+}
+
+/* Signing is the desk's: once in many records, and not in the way of one. */
+static void seal(void)
+{
+	char path[4096];
+	struct err unused = { 0 };
+	pid_t pid;
+
+	if (program_find("cordon-desk", path, sizeof(path), &unused) < 0)
+		return;
+	pid = vfork();
+	if (pid == 0) {
+		(void)execl(path, path, "audit", "seal", "--quiet",
+			    (char *)NULL);
+		_exit(127);
+	}
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
+}
+
+int recorder_end(struct recorder *r, const struct cordon_result *result,
+		 struct err *err)
+{
+	int ret;
+
+	if (!r->ledger)
+		return 0;
+	ret = write_end(r->ledger, result, err);
+	if (ret == 0 && ledger_is_seal_due(r->ledger))
+		seal();
+	recorder_done(r);
+	return ret;
+}
+
+void recorder_done(struct recorder *r)
+{
+	ledger_close(r->ledger);
+	r->ledger = NULL;
+}

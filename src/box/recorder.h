@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A run on the ledger: that it will start, before it does, and how it ended,
+ * before anyone is told. Whoever cannot record a run does not start it.
+ */
+
+#include "base/err.h"
+#include "box/result.h"
+#include "box/spec.h"
+
+struct recorder {
+	struct ledger *ledger; /* NULL: closed, or not wanted */
+};
+
+/* Who decided that it may run, or may not; NULL where nothing is known. */
+struct record_decision {
+	const char *decision; /* "allow", "ask", "deny" */
+	const char *rule;     /* FILE:LINE */
+	const char *reason;
+	const char *policy_file;
+	const char *policy_sha256;
+};
+
+/* On the disk when it returns 0. */
+int recorder_start(struct recorder *r, const struct cordon_spec *s,
+		   const struct cordon_result *result,
+		   const struct record_decision *d, struct err *err);
+
+/* The same; nothing is done where there was no start. */
+int recorder_end(struct recorder *r, const struct cordon_result *result,
+		 struct err *err);
+
+void recorder_done(struct recorder *r);
