@@ -28,6 +28,7 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "box/capture.h"
+#include "box/guard.h"
 #include "box/handle.h"
 #include "box/message.h"
 #include "box/prepare.h"
@@ -43,7 +44,8 @@ struct cordon_job {
 	struct cordon *handle;
 	struct cordon_job *next;
 	uint32_t number;
-	const struct cordon_spec *spec;
+	const struct cordon_spec *spec; /* as the guard has tightened it */
+	struct guard guard;
 	struct prepared prep;
 	struct cordon_events events;
 	void *arg;
@@ -71,6 +73,11 @@ bool job_is(const struct cordon_job *j, uint32_t number)
 struct cordon_job *job_next(const struct cordon_job *j)
 {
 	return j->next;
+}
+
+const struct cordon_spec *job_spec(const struct cordon_job *j)
+{
+	return j->spec;
 }
 
 int cordon_job_fd(const struct cordon_job *j)
@@ -245,6 +252,7 @@ static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 		workspace_collect(work, j->spec, &j->prep, &r->files,
 				  &r->warnings);
 	message_truncation(run, &r->warnings);
+	guard_sweep(&j->guard, &r->violations);
 	j->has_ended = true;
 }
 
@@ -487,6 +495,7 @@ static void job_free(struct cordon_job *j)
 	capture_done(&j->err_cap);
 	capture_done(&j->both_cap);
 	prepared_done(&j->prep);
+	guard_done(&j->guard);
 	cordon_result_free(j->result);
 	free(atomic_load(&j->cancel_reason));
 	free(j);
@@ -508,23 +517,40 @@ static struct cordon_job *job_new(struct cordon *c, const struct cordon_spec *s)
 	j->in = NO_FD;
 	j->prep.box = NO_FD;
 	j->prep.work = NO_FD;
-	capture_init(&j->out_cap, s->output);
-	capture_init(&j->err_cap, s->output);
-	capture_init(&j->both_cap, s->output);
 	return j;
+}
+
+/* The policy's word, then everything that can be wrong. */
+static int job_prepare(struct cordon_job *j, struct err *err)
+{
+	int r = guard_open(j->spec, &j->guard, err);
+
+	if (j->guard.spec)
+		j->spec = j->guard.spec;
+	capture_init(&j->out_cap, j->spec->output);
+	capture_init(&j->err_cap, j->spec->output);
+	capture_init(&j->both_cap, j->spec->output);
+	if (r < 0 && !j->guard.refused)
+		return r;
+	if (new_result(j, err) < 0)
+		return -err->code;
+	if (r < 0)
+		j->prep.refused = j->guard.refused;
+	else
+		r = prepare(j->spec, &j->prep, err);
+	if (r < 0 && j->prep.refused) {
+		refuse(j, err);
+		r = 0;
+	}
+	return r;
 }
 
 static int job_begin(struct cordon_job *j, struct err *err)
 {
 	struct cordon *c = j->handle;
 
-	if (new_result(j, err) < 0)
+	if (job_prepare(j, err) < 0)
 		return -err->code;
-	if (prepare(j->spec, &j->prep, err) < 0) {
-		if (!j->prep.refused)
-			return -err->code;
-		refuse(j, err);
-	}
 	for (size_t i = 0; i < j->prep.warnings.n; i++)
 		(void)strv_add(&j->result->warnings, j->prep.warnings.v[i]);
 	j->next = c->jobs;
