@@ -486,13 +486,19 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		if (add_places(g, err) < 0)
 			return -err->code;
 	}
-	if (add_envs(g, err) < 0 || protect(g, q, err) < 0 ||
-	    guard_commands(g, err) < 0)
+	if (add_envs(g, err) < 0 || protect(g, q, err) < 0)
 		return -err->code;
-	return guard_ask(g, err);
+	return guard_commands(g, err);
 }
 
 int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err)
+{
+	int r = guard_judge(s, ret, err);
+
+	return r < 0 ? r : guard_ask(ret, err);
+}
+
+int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
 {
 	_cleanup_free_ struct question *q = NULL;
 

@@ -52,6 +52,10 @@ struct guard {
  */
 int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err);
 
+/* The same without asking anybody: ret->verdict may be DECISION_ASK. */
+int guard_judge(const struct cordon_spec *s, struct guard *ret,
+		struct err *err);
+
 /* After the box is dead: adds a line to `ret` for each violation. */
 void guard_sweep(struct guard *g, struct strv *ret);
 

@@ -403,13 +403,15 @@ static int dry_run(const struct cordon_spec *s)
 	_cleanup_free_ char *json = NULL;
 	int code = EXIT_OURS;
 
-	if (guard_open(s, &guard, &err) < 0) {
+	if (guard_judge(s, &guard, &err) < 0) {
 		bool is_denied = guard.refused == REFUSED_DENIED;
 
 		say("%s%s", is_denied ? "denied: " : "", err.text);
 		guard_done(&guard);
 		return is_denied ? 126 : EXIT_OURS;
 	}
+	if (guard.verdict.decision == DECISION_ASK)
+		say("a person would be asked: %s", guard.verdict.why);
 	json = cordon_spec_json(guard.spec);
 	guard_done(&guard);
 	if (!json)

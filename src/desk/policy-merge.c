@@ -28,13 +28,11 @@ static int merge_scalar(struct node *base, struct node *child, struct err *err)
 				  "add",
 				  child->value, base->value, base->file,
 				  base->line);
-	if (c < 0) {
-		free(base->value);
-		base->value = take_ptr(child->value);
-		base->file = child->file;
-		base->line = child->line;
-		base->column = child->column;
-	}
+	free(base->value);
+	base->value = take_ptr(child->value);
+	base->file = child->file;
+	base->line = child->line;
+	base->column = child->column;
 	return 0;
 }
 

@@ -500,6 +500,8 @@ static char *absolute(const char *dir, const char *path)
 	_cleanup_free_ char *joined = NULL;
 	char *real;
 
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
 	if (path[0] == '/')
 		joined = strdup(path);
 	else if (asprintf(&joined, "%s/%s", dir, path) < 0)

@@ -46,10 +46,11 @@ static bool is_asking(const struct cordon_spec *s, struct outcome *ret)
 	struct err err = { 0 };
 	bool asks;
 
-	(void)guard_open(s, &g, &err);
-	asks = g.policy && g.verdict.decision == DECISION_ASK;
+	asks = guard_judge(s, &g, &err) == 0 &&
+	       g.verdict.decision == DECISION_ASK;
 	if (asks) {
 		ret->decision = DECISION_ASK;
+		ret->cause[0] = '\0';
 		put_text(ret->why, sizeof(ret->why), g.verdict.why);
 	}
 	guard_done(&g);

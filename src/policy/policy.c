@@ -478,6 +478,12 @@ static void read_tool(struct reader *r, const char *path, const char *name,
 	if (!JOIN(sandbox, "%s.sandbox", path))
 		(void)cannot(r, &ret->at, "the name of a tool is too long");
 	read_numbers(r, sandbox, ret->numbers);
+	for (int i = 0; i < POLICY_NUMBERS; i++)
+		if (ret->numbers[i].is_stated && r->p->numbers[i].is_stated &&
+		    ret->numbers[i].value > r->p->numbers[i].value)
+			(void)cannot(r, &ret->numbers[i].at,
+				     "a tool may only narrow: a number is "
+				     "above that of 'sandbox'");
 }
 
 /* The part of a line's path that names its tool, as written. */
