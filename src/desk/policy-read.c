@@ -232,15 +232,20 @@ static struct node *walk_map(struct reader *r, struct fy_node *n,
 	struct fy_node_pair *pair;
 	void *it = NULL;
 
-	while ((pair = fy_node_mapping_iterate(n, &it)))
+	while ((pair = fy_node_mapping_iterate(n, &it))) {
+		/* An item of a list stands where its first key does. */
+		if (!key && map->n == 0) {
+			const struct node first = place(r,
+							fy_node_pair_key(pair),
+							at);
+
+			map->line = first.line;
+			map->column = first.column;
+		}
 		if (walk_pair(r, pair, map, at) < 0) {
 			node_free(map);
 			return NULL;
 		}
-	/* An item of a list has no key: it stands where its first key does. */
-	if (!key && map->n > 0) {
-		map->line = map->items[0]->line;
-		map->column = map->items[0]->column;
 	}
 	if (check_map(r, map) < 0) {
 		node_free(map);
