@@ -28,3 +28,4 @@ void policy_cmd_never(bool as_json);
 int policy_cmd_explain(int argc, char **argv); /* policy-explain.c */
 int policy_cmd_test(const struct compiled *c); /* policy-test.c */
 int policy_cmd_schema(void);                   /* policy-schema.c */
+int policy_cmd_keys(void);

@@ -61,6 +61,10 @@ static struct node place(const struct reader *r, struct fy_node *n,
 	if (mark) {
 		at.line = (unsigned int)mark->line + 1;
 		at.column = (unsigned int)mark->column + 1;
+		/* The library's mark is behind the quote. */
+		if (fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED ||
+		    fy_token_scalar_style(token) == FYSS_DOUBLE_QUOTED)
+			at.column--;
 	}
 	return at;
 }

@@ -3,7 +3,8 @@
 /*
  * cordon policy schema: the grammar as a JSON schema (draft 2020-12), which
  * is api/policy.schema.json. Written from the very table that the reader
- * walks, so that no key can be in one and not in the other.
+ * walks, so that no key can be in one and not in the other. And its keys, one
+ * a line, from which the manual page is made.
  */
 
 #include "desk/desk.h"
@@ -171,4 +172,30 @@ int policy_cmd_schema(void)
 		code = print(&out);
 	buf_done(&out);
 	return code;
+}
+
+static void list_keys(const struct grammar *g, const char *path)
+{
+	char below[256];
+
+	if (g->kind == GRAMMAR_LIST || g->kind == GRAMMAR_DICT) {
+		(void)snprintf(below, sizeof(below), "%s%s", path,
+			       g->kind == GRAMMAR_LIST ? "[]" : ".NAME");
+		list_keys(g->item, below);
+	}
+	for (const struct grammar_key *k = g->keys; k && k->name; k++) {
+		(void)snprintf(below, sizeof(below), "%s%s%s", path,
+			       *path ? "." : "", k->name);
+		printf("%s\t%s\t%s%s\n", below, k->value->takes,
+		       k->help ? k->help : "", k->is_required ? " *" : "");
+		list_keys(k->value, below);
+	}
+	if (g->other)
+		list_keys(g->other, path);
+}
+
+int policy_cmd_keys(void)
+{
+	list_keys(&grammar_policy, "");
+	return 0;
 }

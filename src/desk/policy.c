@@ -149,6 +149,8 @@ int cmd_policy(int argc, char **argv)
 		return policy_cmd_explain(argc - 1, argv + 1);
 	if (strcmp(name, "schema") == 0 && argc == 2)
 		return policy_cmd_schema();
+	if (strcmp(name, "keys") == 0 && argc == 2)
+		return policy_cmd_keys();
 	say("policy takes check, show, explain, test, compile or schema");
 	return EXIT_OURS;
 }

@@ -135,7 +135,7 @@ denied() {
 	policy "version: 1" "tests: [{name: x, expect: denied}]"
 	wrong 2:10 "exactly one of run, command, code and connect"
 	policy "version: 1" "tests: [{name: x, command: ls, connect: 'a.b:1', expect: denied}]"
-	wrong 2:32 "exactly one of"
+	wrong 2:41 "exactly one of"
 	policy "version: 1" "sandbox: {timeout: !!str 3s}"
 	wrong 2:26 "tags have no meaning"
 	policy "version: 1" "tools: {t: {sandbox: {timeout: 40s}}}" "sandbox: {timeout: 30s}"
