@@ -16,7 +16,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "desk/policy-cmd.h"
-#include "policy/grammar.h"
+#include "policy/keys.h"
 
 static void put_form(struct json *j, const struct grammar *g);
 

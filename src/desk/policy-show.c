@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "desk/policy-cmd.h"
-#include "policy/grammar.h"
+#include "policy/keys.h"
 #include "policy/never.h"
 
 #define DEPTH 8

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "policy/flat.h"
-#include "policy/grammar.h"
+#include "policy/keys.h"
 
 struct node {
 	const struct grammar *grammar; /* of its own kind */

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "policy/grammar.h"
+#include "policy/keys.h"
 
 #define PART_MAX  4096
 #define DEPTH_MAX 8

@@ -22,7 +22,7 @@
  * no path occurs twice.
  *
  * The reader believes nothing: each path and each value is checked against
- * grammar.h, and whatever it does not know makes the whole text invalid.
+ * keys.h, and whatever it does not know makes the whole text invalid.
  */
 
 #include <stdbool.h>

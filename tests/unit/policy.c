@@ -11,7 +11,7 @@
 #include "base/util.h"
 #include "policy/decide.h"
 #include "policy/flat.h"
-#include "policy/grammar.h"
+#include "policy/keys.h"
 #include "policy/network.h"
 #include "policy/never.h"
 #include "policy/policy.h"

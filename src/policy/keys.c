@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "policy/grammar.h"
+#include "policy/keys.h"
 
 #include <errno.h>
 #include <string.h>
