@@ -84,6 +84,11 @@ static int add_bind(struct pack *p, struct wire_box *box,
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, errno, "volume: open '%s'", b->source);
+	if (b->ino && (st.st_ino != b->ino || st.st_dev != b->dev))
+		return err_set(err, ESTALE,
+			       "volume: '%s' is no longer what it was a moment "
+			       "ago",
+			       b->source);
 	if (real_path(fd, path, sizeof(path)) < 0)
 		return err_set(err, ENOENT, "volume: '%s' has no path",
 			       b->source);

@@ -43,3 +43,6 @@ void job_take(struct cordon_job *j, const struct wire_msg *msg, int *fds,
 	      int n_fds);
 bool job_is(const struct cordon_job *j, uint32_t number);
 struct cordon_job *job_next(const struct cordon_job *j);
+
+/* What is run: the caller's spec, tightened by its policy. */
+const struct cordon_spec *job_spec(const struct cordon_job *j);

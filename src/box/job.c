@@ -28,6 +28,7 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "box/capture.h"
+#include "box/guard.h"
 #include "box/handle.h"
 #include "box/message.h"
 #include "box/prepare.h"
@@ -44,7 +45,8 @@ struct cordon_job {
 	struct cordon *handle;
 	struct cordon_job *next;
 	uint32_t number;
-	const struct cordon_spec *spec;
+	const struct cordon_spec *spec; /* as the guard has tightened it */
+	struct guard guard;
 	struct prepared prep;
 	struct recorder recorder;
 	struct cordon_events events;
@@ -73,6 +75,11 @@ bool job_is(const struct cordon_job *j, uint32_t number)
 struct cordon_job *job_next(const struct cordon_job *j)
 {
 	return j->next;
+}
+
+const struct cordon_spec *job_spec(const struct cordon_job *j)
+{
+	return j->spec;
 }
 
 int cordon_job_fd(const struct cordon_job *j)
@@ -268,6 +275,7 @@ static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 		workspace_collect(work, j->spec, &j->prep, &r->files,
 				  &r->warnings);
 	message_truncation(run, &r->warnings);
+	guard_sweep(&j->guard, &r->violations);
 	record_end(j);
 	j->has_ended = true;
 }
@@ -513,6 +521,7 @@ static void job_free(struct cordon_job *j)
 	capture_done(&j->both_cap);
 	prepared_done(&j->prep);
 	recorder_done(&j->recorder);
+	guard_done(&j->guard);
 	cordon_result_free(j->result);
 	free(atomic_load(&j->cancel_reason));
 	free(j);
@@ -534,16 +543,13 @@ static struct cordon_job *job_new(struct cordon *c, const struct cordon_spec *s)
 	j->in = NO_FD;
 	j->prep.box = NO_FD;
 	j->prep.work = NO_FD;
-	capture_init(&j->out_cap, s->output);
-	capture_init(&j->err_cap, s->output);
-	capture_init(&j->both_cap, s->output);
 	return j;
 }
 
 /* What was refused is on the record too, with the reason in *why. */
 static int record_start(struct cordon_job *j, struct err *why)
 {
-	const struct record_decision d = {
+	struct record_decision d = {
 		.decision = j->prep.refused == REFUSED_DENIED ? "deny"
 							      : "allow",
 		.reason = j->prep.refused ? why->text : NULL,
@@ -556,20 +562,39 @@ static int record_start(struct cordon_job *j, struct err *why)
 	return -err.code;
 }
 
-static int job_begin(struct cordon_job *j, struct err *err)
+/* The policy's word, then everything that can be wrong, then the record. */
+static int job_prepare(struct cordon_job *j, struct err *err)
 {
-	struct cordon *c = j->handle;
+	int r = guard_open(j->spec, &j->guard, err);
 
+	if (j->guard.spec)
+		j->spec = j->guard.spec;
+	capture_init(&j->out_cap, j->spec->output);
+	capture_init(&j->err_cap, j->spec->output);
+	capture_init(&j->both_cap, j->spec->output);
+	if (r < 0 && !j->guard.refused)
+		return r;
 	if (new_result(j, err) < 0)
 		return -err->code;
-	if (prepare(j->spec, &j->prep, err) < 0) {
-		if (!j->prep.refused)
-			return -err->code;
-	}
+	if (r < 0)
+		j->prep.refused = j->guard.refused;
+	else
+		r = prepare(j->spec, &j->prep, err);
+	if (r < 0 && !j->prep.refused)
+		return r;
 	if (record_start(j, err) < 0)
 		return -err->code;
 	if (j->prep.refused)
 		refuse(j, err);
+	return 0;
+}
+
+static int job_begin(struct cordon_job *j, struct err *err)
+{
+	struct cordon *c = j->handle;
+
+	if (job_prepare(j, err) < 0)
+		return -err->code;
 	for (size_t i = 0; i < j->prep.warnings.n; i++)
 		(void)strv_add(&j->result->warnings, j->prep.warnings.v[i]);
 	j->next = c->jobs;

@@ -255,11 +255,15 @@ static void pack_disks(struct pack *p, struct wire_box *box,
 	int flags = s->has_programs ? WIRE_MNT_NOEXEC : 0;
 
 	if (!is_taken(s, "/tmp"))
-		pack_disk(p, box, "/tmp", 64 << 20, flags);
+		pack_disk(p, box, "/tmp", 64 << 20,
+			  flags | (s->no_tmp ? WIRE_MNT_RO : 0));
 	if (!is_taken(s, "/dev/shm"))
-		pack_disk(p, box, "/dev/shm", 64 << 20, flags);
+		pack_disk(p, box, "/dev/shm", 64 << 20,
+			  flags | (s->no_shm ? WIRE_MNT_RO : 0));
 	if (!is_taken(s, WORKSPACE))
-		pack_disk(p, box, WORKSPACE, s->disk, WIRE_MNT_WORK | flags);
+		pack_disk(p, box, WORKSPACE, s->disk,
+			  WIRE_MNT_WORK | flags |
+				  (s->no_workspace ? WIRE_MNT_RO : 0));
 }
 
 static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
@@ -276,6 +280,7 @@ static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
 	box->uid = s->uid;
 	box->gid = s->gid;
 	box->best_effort = s->best_effort;
+	box->require = s->require;
 	box->tty_rows = s->tty_rows;
 	box->tty_cols = s->tty_cols;
 	if (s->tty)

@@ -147,6 +147,12 @@ static void put_lists(struct json *j, const struct cordon_result *r)
 	}
 	json_close(j, ']');
 	json_open(j, "denials", '[');
+	for (size_t i = 0; i < r->violations.n; i++) {
+		json_open(j, NULL, '{');
+		json_str(j, "layer", "mount");
+		json_str(j, "what", r->violations.v[i]);
+		json_close(j, '}');
+	}
 	json_close(j, ']');
 	json_open(j, "not_enforced", '[');
 	for (int i = 0; i < WIRE_LAYERS; i++)
@@ -232,6 +238,7 @@ void cordon_result_free(struct cordon_result *r)
 	free(r->output.data);
 	listing_done(&r->files);
 	strv_done(&r->warnings);
+	strv_done(&r->violations);
 	strv_done(&r->labels);
 	free(r->name);
 	free(r);

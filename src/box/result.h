@@ -77,6 +77,7 @@ struct cordon_result {
 	bool has_output;
 	struct listing files;
 	struct strv warnings;
+	struct strv violations; /* what the box did and must not have */
 	struct strv labels;
 	char *name;
 	uint32_t not_enforced;

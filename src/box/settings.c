@@ -11,6 +11,8 @@
 #include "base/util.h"
 #include "box/spec.h"
 #include "box/wire.h"
+#include "policy/policy.h"
+#include "policy/values.h"
 
 #define SETTER(name)                                                           \
 	static int name(struct cordon_spec *s, const char *v, struct err *err)
@@ -94,7 +96,7 @@ static int later(struct err *err)
 
 SETTER(set_image)
 {
-	(void)s;
+	s->stated |= SPEC_STATED_IMAGE;
 	if (strcmp(v, "host") != 0)
 		return err_set(err, EOPNOTSUPP,
 			       "image '%s': images other than 'host' are not "
@@ -111,6 +113,7 @@ SETTER(set_timeout)
 {
 	uint64_t us = 0;
 
+	s->stated |= 1U << POLICY_TIMEOUT;
 	if (num_parse_duration(v, &us) == 0 && us < 1000000 &&
 	    strspn(v, "0123456789.") == strlen(v))
 		return err_set(err, EINVAL,
@@ -125,6 +128,7 @@ SETTER(set_total)
 
 SETTER(set_cpu_time)
 {
+	s->stated |= 1U << POLICY_CPU_TIME;
 	return duration(v, 1000, &s->cpu_time_us, err);
 }
 
@@ -135,6 +139,7 @@ SETTER(set_grace)
 
 SETTER(set_memory)
 {
+	s->stated |= 1U << POLICY_MEMORY;
 	return size(v, 1 << 20, &s->memory, err);
 }
 
@@ -142,6 +147,7 @@ SETTER(set_memory_mb)
 {
 	uint64_t mb = 0;
 
+	s->stated |= 1U << POLICY_MEMORY;
 	if (count(v, 1, 1 << 24, &mb, err) < 0)
 		return -err->code;
 	s->memory = mb << 20;
@@ -152,6 +158,7 @@ SETTER(set_cpus)
 {
 	uint64_t milli;
 
+	s->stated |= 1U << POLICY_CPUS;
 	if (num_parse_milli(v, &milli) < 0 || milli < 10 || milli > 4096000)
 		return err_set(err, EINVAL,
 			       "'%s' is not a number of CPUs; write 0.5 or 2",
@@ -164,6 +171,7 @@ SETTER(set_cpu_percent)
 {
 	uint64_t milli;
 
+	s->stated |= 1U << POLICY_CPUS;
 	if (num_parse_milli(v, &milli) < 0 || milli < 1000)
 		return err_set(err, EINVAL, "'%s' is not a percentage", v);
 	s->cpu_quota_us = milli * s->cpu_period_us / 100000;
@@ -174,6 +182,7 @@ SETTER(set_cpu_period)
 {
 	uint64_t period = 0;
 
+	s->stated |= 1U << POLICY_CPUS;
 	if (count(v, 1000, 1000000, &period, err) < 0)
 		return -err->code;
 	s->cpu_quota_us = s->cpu_quota_us * period / s->cpu_period_us;
@@ -183,16 +192,19 @@ SETTER(set_cpu_period)
 
 SETTER(set_cpu_quota)
 {
+	s->stated |= 1U << POLICY_CPUS;
 	return count(v, 1000, 4096000000ULL, &s->cpu_quota_us, err);
 }
 
 SETTER(set_pids)
 {
+	s->stated |= 1U << POLICY_PIDS;
 	return count(v, 2, 4194304, &s->pids, err);
 }
 
 SETTER(set_output)
 {
+	s->stated |= 1U << POLICY_OUTPUT;
 	return size(v, 0, &s->output, err);
 }
 
@@ -203,11 +215,13 @@ SETTER(set_hard_output)
 
 SETTER(set_disk)
 {
+	s->stated |= 1U << POLICY_DISK;
 	return size(v, 65536, &s->disk, err);
 }
 
 SETTER(set_files)
 {
+	s->stated |= 1U << POLICY_FILES;
 	return count(v, 16, 1048576, &s->nofile, err);
 }
 
@@ -263,9 +277,9 @@ SETTER(set_secret)
 
 SETTER(set_policy)
 {
-	(void)s;
-	(void)v;
-	return later(err);
+	if (!*v)
+		return err_set(err, EINVAL, "the name of a file is missing");
+	return copy(&s->policy, v, err);
 }
 
 SETTER(set_command_line)
@@ -293,7 +307,7 @@ SETTER(set_program)
 
 SETTER(set_isolation)
 {
-	(void)s;
+	s->stated |= SPEC_STATED_ISOLATION;
 	if (strcmp(v, "native") == 0)
 		return 0;
 	return err_set(err, EOPNOTSUPP,
@@ -304,6 +318,7 @@ SETTER(set_read_only)
 {
 	bool ro = false;
 
+	s->stated |= SPEC_STATED_ROOT;
 	if (boolean(v, &ro, err) < 0)
 		return -err->code;
 	s->writable_root = !ro;
@@ -483,6 +498,7 @@ SETTER(set_user)
 				       "the box's passwd (root, nobody)",
 				       part[i]);
 	}
+	s->stated |= SPEC_STATED_USER;
 	s->uid = ids[0];
 	s->gid = part[1] ? ids[1] : ids[0];
 	return 0;
@@ -504,6 +520,15 @@ SETTER(set_env)
 	if (s->env.n >= 4096)
 		return err_set(err, E2BIG, "more than 4096 variables");
 	return strv_add(&s->env, v) < 0 ? no_memory(err) : 0;
+}
+
+SETTER(set_env_from_host)
+{
+	if (!value_is_env_name(v))
+		return err_set(err, EINVAL, "'%s' is not a variable's name", v);
+	if (s->env_from_host.n >= 4096)
+		return err_set(err, E2BIG, "more than 4096 variables");
+	return strv_add(&s->env_from_host, v) < 0 ? no_memory(err) : 0;
 }
 
 /* NAME=VALUE lines; '#' starts a comment line. */
@@ -682,6 +707,9 @@ static const struct setting table[] = {
 	{ "env", 'e', "NAME=VALUE", "environment variable", "", set_env },
 	{ "env-file", 0, "FILE", "environment variables, one a line", "",
 	  set_env_file },
+	{ "env-from-host", 0, "NAME",
+	  "pass a variable in that the policy lets through", "",
+	  set_env_from_host },
 	{ "interactive", 'i', NULL, "keep standard input open", "",
 	  set_interactive },
 	{ "tty", 't', NULL, "give it a terminal", "", set_tty },
@@ -690,7 +718,8 @@ static const struct setting table[] = {
 	{ "label", 0, "KEY=VALUE", "kept with the result", "", set_label },
 	{ "isolation", 0, "LEVEL", "'native' is the one in this build", "",
 	  set_isolation },
-	{ "policy", 0, "FILE", "not in this build", "", set_policy },
+	{ "policy", 0, "FILE", "what decides; cordon-policy(5)", "",
+	  set_policy },
 	{ "command", 0, "STRING",
 	  "a command line; no shell sees it, only words, quotes, | && || ; "
 	  "are understood",

@@ -82,6 +82,7 @@ void cordon_spec_free(struct cordon_spec *s)
 	for (size_t i = 0; i < s->n_blocks; i++)
 		block_done(&s->blocks[i]);
 	strv_done(&s->env);
+	strv_done(&s->env_from_host);
 	strv_done(&s->labels);
 	strv_done(&s->command);
 	strv_done(&s->args);
@@ -91,6 +92,7 @@ void cordon_spec_free(struct cordon_spec *s)
 	free(s->command_line);
 	free(s->workdir);
 	free(s->workspace);
+	free(s->policy);
 	free(s->name);
 	free(s->term);
 	free(s->input);

@@ -27,6 +27,8 @@ struct spec_bind {
 	char *source; /* as given; resolved when the run is packed */
 	char *target;
 	int mode;
+	uint64_t dev; /* what was looked at; ino 0: whatever is there */
+	uint64_t ino;
 };
 
 struct spec_tmpfs {
@@ -57,7 +59,14 @@ struct spec_line {
 #define SPEC_MAX_ITEMS 24
 #define SPEC_MAX_LINE  64
 
+/* Bits of `stated` besides those of enum policy_number. */
+#define SPEC_STATED_USER      (1U << 24)
+#define SPEC_STATED_ROOT      (1U << 25)
+#define SPEC_STATED_IMAGE     (1U << 16)
+#define SPEC_STATED_ISOLATION (1U << 17)
+
 struct cordon_spec {
+	uint32_t stated; /* which settings were asked for, not defaults */
 	uint64_t timeout_us;
 	uint64_t total_us;
 	uint64_t cpu_time_us;
@@ -74,7 +83,11 @@ struct cordon_spec {
 	uint32_t uid;
 	uint32_t gid;
 	uint32_t best_effort; /* bits of enum wire_layer */
+	uint32_t require;     /* layers that must be there; of a policy */
 	bool writable_root;
+	bool no_tmp; /* places that a policy keeps from being written */
+	bool no_shm;
+	bool no_workspace;
 	bool interactive;
 	bool tty;
 	bool continue_on_error;
@@ -83,10 +96,14 @@ struct cordon_spec {
 	unsigned int tty_rows;
 	unsigned int tty_cols;
 	char *workdir;
-	char *workspace; /* copied in */
+	char *workspace;        /* copied in */
+	uint64_t workspace_dev; /* as dev and ino of a bind */
+	uint64_t workspace_ino;
+	char *policy; /* the file that decides; NULL: none */
 	char *name;
 	char *term;
 	struct strv env;
+	struct strv env_from_host; /* names */
 	struct strv labels;
 	struct strv command;
 	struct strv args;                     /* after a block's file */

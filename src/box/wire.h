@@ -167,7 +167,7 @@ struct wire_box {
 	uint32_t tty_rows;
 	uint32_t tty_cols;
 	uint32_t n_mounts;
-	uint32_t reserved;
+	uint32_t require; /* as best_effort: without these nothing runs */
 	struct wire_records records; /* in the root, before any mount */
 	struct wire_mount mounts[WIRE_MAX_MOUNTS];
 };

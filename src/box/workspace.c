@@ -224,6 +224,7 @@ int workspace_pack(struct pack *p, const struct cordon_spec *s,
 				    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_free_ struct walk *w = malloc(sizeof(*w));
 	const char *name;
+	struct stat seen;
 	struct stat st;
 	int dir;
 	int r = 0;
@@ -231,6 +232,13 @@ int workspace_pack(struct pack *p, const struct cordon_spec *s,
 	if (top < 0)
 		return err_errno(err, errno, "workspace: open '%s'",
 				 s->workspace);
+	if (s->workspace_ino &&
+	    (fstat(top, &seen) < 0 || seen.st_ino != s->workspace_ino ||
+	     seen.st_dev != s->workspace_dev))
+		return err_set(err, ESTALE,
+			       "workspace: '%s' is no longer what it was a "
+			       "moment ago",
+			       s->workspace);
 	if (!w || walk_open(w, top) < 0)
 		return err_set(err, ENOMEM, "workspace: read '%s'",
 			       s->workspace);

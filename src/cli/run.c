@@ -18,8 +18,10 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/util.h"
+#include "box/guard.h"
 #include "box/handle.h"
 #include "box/lang.h"
+#include "box/policy-load.h"
 #include "box/result.h"
 #include "box/spec.h"
 #include "cli/cli.h"
@@ -50,7 +52,8 @@ struct session {
 static void on_output(void *arg, int stream, const void *data, size_t len)
 {
 	struct session *s = arg;
-	uint64_t limit = s->spec->tty ? UINT64_MAX : s->spec->output / 2;
+	const struct cordon_spec *spec = job_spec(s->job);
+	uint64_t limit = spec->tty ? UINT64_MAX : spec->output / 2;
 	uint64_t room = limit - MIN(limit, s->passed[stream]);
 	size_t n = (size_t)MIN(len, room);
 
@@ -218,6 +221,8 @@ static void show(struct session *s, const struct cordon_result *r)
 	show_rest(s, r, 2);
 	for (size_t i = 0; i < r->warnings.n; i++)
 		say("warning: %s", r->warnings.v[i]);
+	for (size_t i = 0; i < r->violations.n; i++)
+		say("%s", r->violations.v[i]);
 	for (int i = 0; i < WIRE_LAYERS; i++)
 		if (r->not_enforced & s->spec->best_effort & 1U << i)
 			say("warning: %s is not enforced on this machine",
@@ -399,13 +404,33 @@ static int take_terminal(struct cordon_spec *s, struct err *err)
 
 static int dry_run(const struct cordon_spec *s)
 {
-	_cleanup_free_ char *json = cordon_spec_json(s);
+	struct guard guard;
+	struct err err = { 0 };
+	_cleanup_free_ char *json = NULL;
+	int code = EXIT_OURS;
 
-	if (!json) {
-		say("out of memory");
-		return EXIT_OURS;
+	if (guard_judge(s, &guard, &err) < 0) {
+		bool is_denied = guard.refused == REFUSED_DENIED;
+
+		say("%s%s", is_denied ? "denied: " : "", err.text);
+		guard_done(&guard);
+		return is_denied ? 126 : EXIT_OURS;
 	}
-	return io_write_all(1, json, strlen(json)) < 0 ? EXIT_OURS : 0;
+	if (guard.verdict.decision == DECISION_ASK)
+		say("a person would be asked: %s", guard.verdict.why);
+	json = cordon_spec_json(guard.spec);
+	guard_done(&guard);
+	if (!json)
+		say("out of memory");
+	else if (io_write_all(1, json, strlen(json)) == 0)
+		code = 0;
+	return code;
+}
+
+/* Which policy applies, unless a flag or the environment has said it. */
+static int take_policy(struct cordon_spec *s, struct err *err)
+{
+	return s->policy ? 0 : policy_find(NULL, &s->policy, err);
 }
 
 int cmd_run(int argc, char **argv)
@@ -432,6 +457,7 @@ int cmd_run(int argc, char **argv)
 		code = 0;
 	} else if (take_operands(&s, rest, dashes, &err) < 0 ||
 		   take_terminal(s.spec, &err) < 0 ||
+		   take_policy(s.spec, &err) < 0 ||
 		   spec_check(s.spec, &err) < 0) {
 		say("%s", err.text);
 	} else {

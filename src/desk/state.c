@@ -73,7 +73,7 @@ static int check(const struct stat *st, const char *name, struct err *err)
 	return 0;
 }
 
-int state_open(struct state *s, struct err *err)
+int desk_state_open(struct state *s, struct err *err)
 {
 	char path[sizeof(s->path)];
 	char real[PATH_MAX];

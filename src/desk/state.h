@@ -19,7 +19,7 @@ struct state {
 	char path[PATH_MAX - 64]; /* without links */
 };
 
-int state_open(struct state *s, struct err *err);
+int desk_state_open(struct state *s, struct err *err);
 void state_close(struct state *s);
 
 /*

@@ -345,7 +345,7 @@ int store_open(struct store *s, struct err *err)
 	int r;
 
 	*s = (struct store){ .state.fd = NO_FD };
-	r = state_open(&s->state, err);
+	r = desk_state_open(&s->state, err);
 	if (r == 0)
 		r = check_files(s, err);
 	if (r == 0) {

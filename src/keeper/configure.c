@@ -56,6 +56,11 @@ static int check_layers(const struct keeper *k, const struct wire_box *spec,
 		{ WIRE_L_CPU, CG_CPU },
 		{ WIRE_L_PIDS, CG_PIDS },
 	};
+	static const char *const names[WIRE_LAYERS] = {
+		[WIRE_L_MEMORY] = "memory",     [WIRE_L_CPU] = "cpu",
+		[WIRE_L_PIDS] = "pids",         [WIRE_L_CPUSET] = "cpuset",
+		[WIRE_L_LANDLOCK] = "landlock", [WIRE_L_OWN_UID] = "own-uid",
+	};
 	uint32_t missing = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
@@ -83,6 +88,12 @@ static int check_layers(const struct keeper *k, const struct wire_box *spec,
 	}
 	if (!own_uid)
 		missing |= 1U << WIRE_L_OWN_UID;
+	for (unsigned int i = 0; i < WIRE_LAYERS; i++)
+		if (missing & spec->require & 1U << i)
+			return err_set(err, EOPNOTSUPP,
+				       "the policy requires a layer that is "
+				       "missing on this machine: %s",
+				       names[i]);
 	*ret_missing = missing;
 	return 0;
 }

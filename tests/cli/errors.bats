@@ -7,7 +7,7 @@ load common
 	run --separate-stderr "$cordon"
 	is "$status" 125
 	refused "no command 'frobnicate'" frobnicate
-	for name in policy approvals audit serve ps exec logs cp stop kill rm inspect stats image agent; do
+	for name in approvals audit serve ps exec logs cp stop kill rm inspect stats image agent; do
 		refused "not in this build" "$name"
 	done
 }
@@ -130,7 +130,7 @@ load common
 @test "errors: what is refused or still to come" {
 	refused "not in this build" run --allow-host example.com -- true
 	refused "not in this build" run --secret KEY@example.com -- true
-	refused "not in this build" run --policy cordon.yaml -- true
+	refused "cordon.yaml" run --policy cordon.yaml -- true
 	refused "not in this build" run --isolation vm -- true
 	refused "not in this build" run --isolation docker -- true
 	refused "not in this build" run --image debian -- true

@@ -562,7 +562,7 @@ TEST(rules_are_added_found_and_removed)
 	use_place();
 	memset(content, 'b', 64);
 	one.content = content;
-	CHECK_INT(state_open(&s, &err), 0);
+	CHECK_INT(desk_state_open(&s, &err), 0);
 	CHECK_INT(rules_load(&s, &have, &err), 0);
 	CHECK_INT((long long)have.n, 0);
 	CHECK_INT(rules_add(&s, &one, &err), 0);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/guard-facts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/util.h"
+#include "box/state.h"
+#include "policy/never.h"
+
+/* The path without links, of the very file that `fd` is. */
+static int real_path(int fd, char *ret, size_t size)
+{
+	char link[64];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, ret, size - 1);
+	if (n <= 0 || (size_t)n >= size - 1 || ret[0] != '/')
+		return -ENOENT;
+	ret[n] = '\0';
+	return 0;
+}
+
+/* A home directory lies at `path` or below it. */
+static bool has_home(const char *path, const char *home)
+{
+	char real[PATH_MAX];
+
+	if (!home || home[0] != '/' || strcmp(home, "/") == 0 ||
+	    !realpath(home, real))
+		return false;
+	return path_is_below(real, path);
+}
+
+/* One line of /etc/passwd: a person's home, root's or our own. */
+static bool is_home_line(char *line, const char *path)
+{
+	char *field[7];
+	char *save = line;
+	uint64_t uid;
+	int n = 0;
+
+	while (n < 7 && (field[n] = strsep(&save, ":")))
+		n++;
+	if (n < 6 || num_parse(field[2], UINT32_MAX, &uid) < 0)
+		return false;
+	if (uid != 0 && uid != getuid() && (uid < 1000 || uid >= 65534))
+		return false;
+	return has_home(path, field[5]);
+}
+
+static bool is_home(const char *path)
+{
+	FILE *f;
+	char *line = NULL;
+	size_t cap = 0;
+	bool found = has_home(path, getenv("HOME"));
+
+	/* /home/NAME, whoever that is. */
+	if (strncmp(path, "/home/", 6) == 0 && !strchr(path + 6, '/'))
+		return true;
+	if (found)
+		return true;
+	f = fopen("/etc/passwd", "re");
+	if (!f)
+		return false;
+	while (!found && getline(&line, &cap, f) >= 0)
+		found = is_home_line(line, path);
+	free(line);
+	(void)fclose(f);
+	return found;
+}
+
+static const char *credential_of(int fd)
+{
+	struct stat st;
+
+	for (size_t i = 0; never_credentials[i]; i++)
+		if (fstatat(fd, never_credentials[i], &st,
+			    AT_SYMLINK_NOFOLLOW) == 0)
+			return never_credentials[i];
+	return NULL;
+}
+
+static void look_at_state(struct request_mount *m)
+{
+	struct err ignored = { 0 };
+	char path[PATH_MAX];
+	char real[PATH_MAX];
+
+	if (state_path(path, sizeof(path), &ignored) < 0 ||
+	    !realpath(path, real))
+		return;
+	m->is_state = path_is_below(m->path, real);
+	m->holds_state = path_is_below(real, m->path);
+}
+
+/*
+ * Files of the policy itself. Directly in a writable directory they can be
+ * covered; further down, a directory above them could be renamed.
+ */
+static void look_at_policy(const struct mount_ask *ask,
+			   struct mount_facts *facts, struct request_mount *m)
+{
+	const struct flat *f = ask->policy ? &ask->policy->flat : NULL;
+
+	for (size_t i = 0; f && i < f->n_sources; i++) {
+		const char *name = f->sources[i].name;
+		const char *slash = strrchr(name, '/');
+		struct stat st;
+
+		if (name[0] != '/' || stat(name, &st) < 0)
+			continue;
+		if (st.st_dev == facts->dev && st.st_ino == facts->ino)
+			m->is_policy = true;
+		if (!path_is_below(name, m->path))
+			continue;
+		if ((size_t)(slash - name) != strlen(m->path))
+			(void)snprintf(facts->reason, sizeof(facts->reason),
+				       "the policy '%.150s' lies deeper in it; "
+				       "mount it read-only, or keep the policy "
+				       "elsewhere",
+				       name);
+		else if (st.st_nlink > 1)
+			(void)snprintf(facts->reason, sizeof(facts->reason),
+				       "the policy '%.150s' in it has other "
+				       "names (hard links)",
+				       name);
+	}
+}
+
+static void look_at_names(int fd, struct mount_facts *facts)
+{
+	for (size_t i = 0; never_made[i]; i++) {
+		struct stat st;
+
+		if (fstatat(fd, never_made[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+			(void)snprintf(facts->reason, sizeof(facts->reason),
+				       "'%s' in it is neither a file nor a "
+				       "directory, and cannot be protected",
+				       never_made[i]);
+	}
+}
+
+int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
+	       struct request_mount *ret, struct err *err)
+{
+	_cleanup_fd_ int fd = open(ask->source, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	memset(ret, 0, sizeof(*ret));
+	memset(facts, 0, sizeof(*facts));
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, errno, "open '%s'", ask->source);
+	if (real_path(fd, facts->path, sizeof(facts->path)) < 0)
+		return err_set(err, ENOENT, "'%s' has no path", ask->source);
+	facts->dev = st.st_dev;
+	facts->ino = st.st_ino;
+	facts->is_dir = S_ISDIR(st.st_mode);
+	ret->source = ask->source;
+	ret->path = facts->path;
+	ret->target = ask->target;
+	ret->is_rw = ask->is_rw;
+	ret->is_special = !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode);
+	look_at_state(ret);
+	look_at_policy(ask, facts, ret);
+	if (facts->is_dir) {
+		ret->is_home = is_home(facts->path);
+		ret->credential = credential_of(fd);
+		if (ask->is_rw)
+			look_at_names(fd, facts);
+	}
+	ret->not_protected = facts->reason[0] ? facts->reason : NULL;
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the machine says about a directory or file that is to be mounted; the
+ * facts that policy/decide.h judges by.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "policy/decide.h"
+
+struct mount_ask {
+	const char *source;
+	const char *target;
+	bool is_rw;
+	const struct policy *policy; /* NULL: none */
+};
+
+struct mount_facts {
+	char path[4096]; /* without links */
+	uint64_t dev;
+	uint64_t ino;
+	bool is_dir;
+	char reason[256]; /* why something in it cannot be protected */
+};
+
+/* `ret` points into `facts` and `ask`. -errno if it is not there. */
+int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
+	       struct request_mount *ret, struct err *err);

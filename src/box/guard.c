@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/num.h"
+#include "base/util.h"
+#include "box/guard-facts.h"
+#include "box/policy-load.h"
+#include "box/result.h"
+#include "policy/never.h"
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ENOMEM, "out of memory");
+}
+
+/* A string that lives as long as the guard. */
+static char *own(struct guard *g, const char *text)
+{
+	if (strv_add(&g->owned, text) < 0)
+		return NULL;
+	return g->owned.v[g->owned.n - 1];
+}
+
+static int denied(struct guard *g, struct err *err, const char *text)
+{
+	g->refused = REFUSED_DENIED;
+	return err_set(err, EPERM, "%s", text);
+}
+
+int guard_commands(struct guard *g, struct err *err)
+{
+	char text[480];
+
+	if (!g->policy || !g->policy->has_commands)
+		return 0;
+	(void)snprintf(text, sizeof(text),
+		       "a box with only the commands of %s:%u is not in this "
+		       "build",
+		       g->policy->commands_at.file,
+		       g->policy->commands_at.line);
+	return denied(g, err, text);
+}
+
+int guard_ask(struct guard *g, struct err *err)
+{
+	char text[600];
+
+	if (g->verdict.decision != DECISION_ASK)
+		return 0;
+	(void)snprintf(text, sizeof(text),
+		       "a person must be asked (%s), and approvals are not in "
+		       "this build",
+		       g->verdict.why);
+	return denied(g, err, text);
+}
+
+/* what the policy adds */
+
+static bool is_target(const struct cordon_spec *s, const char *path)
+{
+	for (size_t i = 0; i < s->n_binds; i++)
+		if (strcmp(s->binds[i].target, path) == 0)
+			return true;
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		if (strcmp(s->tmpfs[i].target, path) == 0)
+			return true;
+	return false;
+}
+
+static int add_bind(struct guard *g, const char *source, const char *target,
+		    int mode, const struct stat *st, struct err *err)
+{
+	struct cordon_spec *s = g->spec;
+	struct spec_bind *b = &s->binds[s->n_binds];
+
+	if (s->n_binds == SPEC_MAX_ITEMS)
+		return err_set(err, E2BIG, "more than %d volumes",
+			       SPEC_MAX_ITEMS);
+	memset(b, 0, sizeof(*b));
+	b->source = own(g, source);
+	b->target = own(g, target);
+	b->mode = mode;
+	b->dev = st ? st->st_dev : 0;
+	b->ino = st ? st->st_ino : 0;
+	if (!b->source || !b->target)
+		return no_memory(err);
+	s->n_binds++;
+	return 0;
+}
+
+static int add_place(struct guard *g, const char *target, uint64_t size,
+		     struct err *err)
+{
+	struct cordon_spec *s = g->spec;
+
+	if (is_target(s, target))
+		return 0;
+	if (s->n_tmpfs == SPEC_MAX_ITEMS)
+		return err_set(err, E2BIG, "too many writable places");
+	s->tmpfs[s->n_tmpfs].target = own(g, target);
+	s->tmpfs[s->n_tmpfs].size = size;
+	if (!s->tmpfs[s->n_tmpfs].target)
+		return no_memory(err);
+	s->n_tmpfs++;
+	return 0;
+}
+
+static int add_mounts(struct guard *g, size_t *ret_first, struct err *err)
+{
+	const struct policy *p = g->policy;
+
+	*ret_first = g->spec->n_binds;
+	for (size_t i = 0; p && i < p->n_mounts; i++) {
+		const struct policy_mount *m = &p->mounts[i];
+
+		if (is_target(g->spec, m->to))
+			continue;
+		if (add_bind(g, m->from, m->to, m->is_rw ? BIND_RW : BIND_RO,
+			     NULL, err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
+static int add_places(struct guard *g, struct err *err)
+{
+	static const char *const usual[] = { "/tmp", "/workspace", "/dev/shm" };
+	const struct policy *p = g->policy;
+	struct cordon_spec *s = g->spec;
+
+	for (size_t i = 0; i < p->n_tmpfs; i++)
+		if (add_place(g, p->tmpfs[i].name, p->tmpfs[i].size, err) < 0)
+			return -err->code;
+	for (size_t i = 0; i < p->writable.n; i++) {
+		bool is_usual = false;
+
+		for (size_t k = 0; k < ARRAY_SIZE(usual); k++)
+			is_usual |= strcmp(usual[k], p->writable.v[i]) == 0;
+		if (!is_usual &&
+		    add_place(g, p->writable.v[i], s->disk, err) < 0)
+			return -err->code;
+	}
+	s->no_tmp = !policy_may_write(p, "/tmp");
+	s->no_workspace = !policy_may_write(p, "/workspace");
+	s->no_shm = !policy_may_write(p, "/dev/shm");
+	if (s->no_workspace && (s->n_blocks > 0 || s->workspace))
+		return denied(g, err,
+			      "code is put into /workspace, which may not be "
+			      "written (sandbox.writable)");
+	return 0;
+}
+
+static bool has_env(const struct cordon_spec *s, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < s->env.n; i++)
+		if (strncmp(s->env.v[i], name, len) == 0 &&
+		    s->env.v[i][len] == '=')
+			return true;
+	return false;
+}
+
+/* One NAME=VALUE more, in a vector that is the guard's. */
+static int add_env(struct guard *g, const char *name, const char *value,
+		   struct err *err)
+{
+	struct strv *env = &g->spec->env;
+	_cleanup_free_ char *text = NULL;
+
+	if (has_env(g->spec, name))
+		return 0;
+	if (asprintf(&text, "%s=%s", name, value) < 0) {
+		text = NULL;
+		return no_memory(err);
+	}
+	return strv_add(env, text) < 0 ? no_memory(err) : 0;
+}
+
+static int add_envs(struct guard *g, struct err *err)
+{
+	const struct policy *p = g->policy;
+
+	for (size_t i = 0; i < g->given->env_from_host.n; i++) {
+		const char *name = g->given->env_from_host.v[i];
+		const char *value = getenv(name);
+
+		if (value && add_env(g, name, value, err) < 0)
+			return -err->code;
+	}
+	for (size_t i = 0; p && i < p->n_env; i++)
+		if (add_env(g, p->env[i].name, p->env[i].value, err) < 0)
+			return -err->code;
+	return 0;
+}
+
+static uint32_t layer_bits(const char *name)
+{
+	if (strcmp(name, "cgroup") == 0)
+		return 1U << WIRE_L_MEMORY | 1U << WIRE_L_CPU |
+		       1U << WIRE_L_PIDS;
+	for (int i = 0; i < WIRE_LAYERS; i++)
+		if (strcmp(name, layer_name((enum wire_layer)i)) == 0)
+			return 1U << i;
+	return 0; /* user namespaces and the filter are always there */
+}
+
+static void tighten(struct guard *g)
+{
+	const uint64_t *n = g->verdict.numbers;
+	struct cordon_spec *s = g->spec;
+
+	s->timeout_us = n[POLICY_TIMEOUT];
+	s->cpu_time_us = n[POLICY_CPU_TIME];
+	s->memory = n[POLICY_MEMORY];
+	s->cpu_quota_us = n[POLICY_CPUS] * s->cpu_period_us / 1000;
+	s->pids = n[POLICY_PIDS];
+	s->output = n[POLICY_OUTPUT];
+	s->disk = n[POLICY_DISK];
+	s->nofile = n[POLICY_FILES];
+	s->writable_root = g->verdict.is_writable_root;
+	if (g->verdict.has_user) {
+		s->uid = g->verdict.uid;
+		s->gid = g->verdict.gid;
+	}
+	for (size_t i = 0; i < g->policy->require.n; i++)
+		s->require |= layer_bits(g->policy->require.v[i]);
+}
+
+/* the request, as the policy sees it */
+
+struct question {
+	struct policy_request req;
+	struct request_mount mounts[SPEC_MAX_ITEMS + 1];
+	struct mount_facts facts[SPEC_MAX_ITEMS + 1];
+	struct request_place places[SPEC_MAX_ITEMS];
+	const char *layers[WIRE_LAYERS];
+};
+
+static void ask_numbers(const struct cordon_spec *s, struct policy_request *req)
+{
+	const uint64_t values[POLICY_NUMBERS] = {
+		[POLICY_TIMEOUT] = s->timeout_us,
+		[POLICY_CPU_TIME] = s->cpu_time_us,
+		[POLICY_MEMORY] = s->memory,
+		[POLICY_CPUS] = (s->cpu_quota_us * 1000 + s->cpu_period_us -
+				 1) /
+				s->cpu_period_us,
+		[POLICY_PIDS] = s->pids,
+		[POLICY_OUTPUT] = s->output,
+		[POLICY_DISK] = s->disk,
+		[POLICY_FILES] = s->nofile,
+	};
+
+	for (int i = 0; i < POLICY_NUMBERS; i++) {
+		req->numbers[i].value = values[i];
+		req->numbers[i].is_stated = s->stated & 1U << i;
+	}
+	/* Without a limit of its own it asks for any amount. */
+	if (!s->cpu_time_us)
+		req->numbers[POLICY_CPU_TIME].is_stated = false;
+}
+
+static int ask_mounts(struct guard *g, struct question *q, size_t declared,
+		      struct err *err)
+{
+	struct cordon_spec *s = g->spec;
+	struct policy_request *req = &q->req;
+
+	for (size_t i = 0; i < s->n_binds; i++) {
+		struct spec_bind *b = &s->binds[i];
+		const struct mount_ask ask = { .source = b->source,
+					       .target = b->target,
+					       .is_rw = b->mode == BIND_RW,
+					       .policy = g->policy };
+
+		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
+			g->refused = REFUSED_INVALID;
+			return err_wrap(err, "volume");
+		}
+		q->mounts[i].is_declared = i >= declared;
+		/* From here on the very thing that was looked at. */
+		b->dev = q->facts[i].dev;
+		b->ino = q->facts[i].ino;
+		b->source = own(g, q->facts[i].path);
+		if (!b->source)
+			return no_memory(err);
+	}
+	req->n_mounts = s->n_binds;
+	if (s->workspace) {
+		const struct mount_ask ask = { .source = s->workspace,
+					       .target = "/workspace",
+					       .policy = g->policy };
+		size_t i = req->n_mounts++;
+
+		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
+			g->refused = REFUSED_INVALID;
+			return err_wrap(err, "workspace");
+		}
+		s->workspace = own(g, q->facts[i].path);
+		s->workspace_dev = q->facts[i].dev;
+		s->workspace_ino = q->facts[i].ino;
+		if (!s->workspace)
+			return no_memory(err);
+	}
+	req->mounts = q->mounts;
+	return 0;
+}
+
+static void ask_rest(const struct guard *g, struct question *q)
+{
+	const struct cordon_spec *s = g->given;
+	struct policy_request *req = &q->req;
+
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		q->places[i] = (struct request_place){ s->tmpfs[i].target,
+						       s->tmpfs[i].size };
+	req->places = q->places;
+	req->n_places = s->n_tmpfs;
+	for (int i = 0; i < WIRE_LAYERS; i++)
+		if (s->best_effort & 1U << i)
+			q->layers[req->n_best_effort++] = layer_name(
+				(enum wire_layer)i);
+	req->best_effort = q->layers;
+	req->env = (const char *const *)s->env.v;
+	req->n_env = s->env.n;
+	req->env_from_host = (const char *const *)s->env_from_host.v;
+	req->n_env_from_host = s->env_from_host.n;
+	req->image = s->stated & SPEC_STATED_IMAGE ? "host" : NULL;
+	req->isolation = s->stated & SPEC_STATED_ISOLATION ? "native" : NULL;
+	req->has_user = s->stated & SPEC_STATED_USER;
+	req->uid = s->uid;
+	req->gid = s->gid;
+	req->states_root = s->stated & SPEC_STATED_ROOT;
+	req->wants_writable_root = s->writable_root;
+	req->is_code = s->n_blocks > 0;
+}
+
+/* protected names */
+
+static int join(char *ret, size_t size, const char *a, const char *b)
+{
+	return (size_t)snprintf(ret, size, "%s/%s", a, b) < size
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+/* Shows one name of a writable directory as it is, and read-only. */
+static int cover(struct guard *g, const struct spec_bind *b, const char *name,
+		 int mode, struct err *err)
+{
+	char source[4096];
+	char target[4096];
+	struct stat st;
+
+	if (join(source, sizeof(source), b->source, name) < 0 ||
+	    join(target, sizeof(target), b->target, name) < 0)
+		return err_set(err, ENAMETOOLONG, "a path is too long");
+	if (is_target(g->spec, target))
+		return 0;
+	if (lstat(source, &st) < 0)
+		return err_errno(err, errno, "open '%s'", source);
+	return add_bind(g, source, target, mode, &st, err);
+}
+
+static int watch_dir(struct guard *g, const struct spec_bind *b,
+		     const char *given, uint64_t missing, struct err *err)
+{
+	struct guard_watch *w = &g->watches[g->n_watches];
+	struct stat st;
+
+	w->dir = open(b->source,
+		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->dir < 0 || fstat(w->dir, &st) < 0 || st.st_ino != b->ino ||
+	    st.st_dev != b->dev) {
+		fd_close(&w->dir);
+		return err_set(err, ESTALE, "volume '%s' cannot be watched",
+			       given);
+	}
+	w->source = own(g, given);
+	w->missing = missing;
+	g->n_watches++;
+	return w->source ? 0 : no_memory(err);
+}
+
+static int protect_dir(struct guard *g, const struct spec_bind *b,
+		       const char *given, struct err *err)
+{
+	uint64_t missing = 0;
+
+	for (size_t i = 0; never_made[i]; i++) {
+		char path[4096];
+		struct stat st;
+		bool is_pin;
+
+		if (join(path, sizeof(path), b->source, never_made[i]) < 0)
+			return err_set(err, ENAMETOOLONG, "a path is too long");
+		if (lstat(path, &st) < 0) {
+			missing |= 1ULL << i;
+			continue;
+		}
+		/*
+		 * .git stays writable but for what is named below it; being
+		 * a mount of its own it cannot be renamed away.
+		 */
+		is_pin = strcmp(never_made[i], ".git") == 0 &&
+			 S_ISDIR(st.st_mode);
+		if (cover(g, b, never_made[i], is_pin ? BIND_RW : BIND_RO,
+			  err) < 0)
+			return -err->code;
+	}
+	for (size_t i = 0; g->policy && i < g->policy->flat.n_sources; i++) {
+		const char *name = g->policy->flat.sources[i].name;
+		const char *slash = strrchr(name, '/');
+		size_t len = strlen(b->source);
+
+		if (slash && (size_t)(slash - name) == len &&
+		    strncmp(name, b->source, len) == 0 &&
+		    cover(g, b, slash + 1, BIND_RO, err) < 0)
+			return -err->code;
+	}
+	return watch_dir(g, b, given, missing, err);
+}
+
+static int protect(struct guard *g, const struct question *q, struct err *err)
+{
+	size_t n = g->spec->n_binds;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct spec_bind b = g->spec->binds[i];
+
+		if (b.mode == BIND_RW && q->facts[i].is_dir &&
+		    protect_dir(g, &b, q->mounts[i].source, err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
+_Static_assert(SPEC_STATED_IMAGE >= 1U << POLICY_NUMBERS,
+	       "bits of numbers and others are apart");
+
+static int copy_spec(struct guard *g, struct err *err)
+{
+	const struct cordon_spec *s = g->given;
+
+	g->spec = malloc(sizeof(*g->spec));
+	if (!g->spec)
+		return no_memory(err);
+	*g->spec = *s;
+	memset(&g->spec->env, 0, sizeof(g->spec->env));
+	for (size_t i = 0; i < s->env.n; i++)
+		if (strv_add(&g->spec->env, s->env.v[i]) < 0)
+			return no_memory(err);
+	return 0;
+}
+
+static int decide(struct guard *g, struct question *q, struct err *err)
+{
+	size_t declared = 0;
+	size_t n = 0;
+
+	while (never_made[n])
+		n++;
+	if (n > 64)
+		return err_set(err, E2BIG, "more than 64 protected names");
+	if (add_mounts(g, &declared, err) < 0 ||
+	    ask_mounts(g, q, declared, err) < 0)
+		return -err->code;
+	ask_numbers(g->given, &q->req);
+	ask_rest(g, q);
+	policy_decide(g->policy, &q->req, &g->verdict);
+	if (g->verdict.decision == DECISION_DENY)
+		return denied(g, err, g->verdict.why);
+	if (g->policy) {
+		tighten(g);
+		if (add_places(g, err) < 0)
+			return -err->code;
+	}
+	if (add_envs(g, err) < 0 || protect(g, q, err) < 0)
+		return -err->code;
+	return guard_commands(g, err);
+}
+
+int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err)
+{
+	int r = guard_judge(s, ret, err);
+
+	return r < 0 ? r : guard_ask(ret, err);
+}
+
+int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
+{
+	_cleanup_free_ struct question *q = NULL;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->given = s;
+	if (s->policy && policy_load(s->policy, &ret->policy, err) < 0)
+		return -err->code;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return no_memory(err);
+	if (copy_spec(ret, err) < 0)
+		return -err->code;
+	return decide(ret, q, err);
+}
+
+/* afterwards */
+
+/* Gives it a name that nothing obeys; false if that cannot be done. */
+static bool move_away(int dir, const char *name, char *away, size_t size)
+{
+	for (int i = 0; i < 100; i++) {
+		(void)snprintf(away, size, "%s.cordon-removed-%d", name, i);
+		if (syscall(SYS_renameat2, dir, name, dir, away,
+			    1 /* RENAME_NOREPLACE */) == 0)
+			return true;
+		if (errno != EEXIST)
+			break;
+	}
+	return false;
+}
+
+/*
+ * The box is dead, but what it left may be links: the directory above a name
+ * is entered without following one, and a rename does not follow either.
+ */
+static void sweep_one(const struct guard_watch *w, const char *name,
+		      struct strv *ret)
+{
+	const char *slash = strchr(name, '/');
+	const char *last = slash ? slash + 1 : name;
+	_cleanup_fd_ int below = NO_FD;
+	int dir = w->dir;
+	char top[64];
+	char away[128];
+	char line[600];
+	struct stat st;
+	bool gone;
+
+	if (slash) {
+		(void)snprintf(top, sizeof(top), "%.*s", (int)(slash - name),
+			       name);
+		below = openat(w->dir, top,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below < 0)
+			return;
+		dir = below;
+	}
+	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	gone = move_away(dir, last, away, sizeof(away));
+	(void)snprintf(line, sizeof(line),
+		       "violation: '%s' was made in '%.300s', where the box "
+		       "must not; it %s%s",
+		       name, w->source,
+		       gone ? "is now " : "could not be moved away",
+		       gone ? away : "");
+	(void)strv_add(ret, line);
+}
+
+void guard_sweep(struct guard *g, struct strv *ret)
+{
+	for (size_t i = 0; i < g->n_watches; i++)
+		for (size_t k = 0; never_made[k]; k++)
+			if (g->watches[i].missing & 1ULL << k)
+				sweep_one(&g->watches[i], never_made[k], ret);
+}
+
+void guard_done(struct guard *g)
+{
+	for (size_t i = 0; i < g->n_watches; i++)
+		fd_close(&g->watches[i].dir);
+	if (g->spec)
+		strv_done(&g->spec->env);
+	free(g->spec);
+	policy_free(g->policy);
+	strv_done(&g->owned);
+	memset(g, 0, sizeof(*g));
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The one way from a request to a box: what is asked for is described, the
+ * policy decides (policy/decide.h), and what comes out is the request,
+ * tightened. Every face starts a run through here.
+ *
+ *	guard_open()    facts, decision, a tightened spec
+ *	...             the run, with guard.spec
+ *	guard_sweep()   when the box is dead: what it must not have made
+ *	guard_done()
+ *
+ * In a directory that is mounted writable the names of never_made[], and the
+ * policy's own files, are shown read-only. Those that do not exist cannot be
+ * covered without making them on the host; so they are looked for when the
+ * box is dead, and moved out of the way under another name, which is told as
+ * a violation (P44). They are not deleted: the caller may have made one
+ * meanwhile.
+ */
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "box/prepare.h"
+#include "box/spec.h"
+#include "policy/decide.h"
+#include "policy/policy.h"
+
+struct guard_watch {
+	int dir;          /* of the mounted directory */
+	char *source;     /* as given */
+	uint64_t missing; /* bits of never_made[] */
+};
+
+struct guard {
+	const struct cordon_spec *given;
+	struct cordon_spec *spec; /* tightened; strings are shared with given */
+	struct policy *policy;    /* NULL: none applies */
+	struct policy_verdict verdict;
+	enum refusal refused; /* a result rather than an error */
+	struct strv owned;
+	struct guard_watch watches[SPEC_MAX_ITEMS];
+	size_t n_watches;
+};
+
+/*
+ * 0 and ret->spec, or -errno. With ret->refused the run has ended before it
+ * began: a rule denies it, which *err names, or a directory is not there; else
+ * the policy could not be read. In all cases guard_done() releases.
+ */
+int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err);
+
+/* The same without asking anybody: ret->verdict may be DECISION_ASK. */
+int guard_judge(const struct cordon_spec *s, struct guard *ret,
+		struct err *err);
+
+/* After the box is dead: adds a line to `ret` for each violation. */
+void guard_sweep(struct guard *g, struct strv *ret);
+
+void guard_done(struct guard *g);
+
+/*
+ * Where a policy has `commands`, only those programs exist in the box.
+ * TO BE FILLED IN: refuses, as that box is not in this build.
+ */
+int guard_commands(struct guard *g, struct err *err);
+
+/*
+ * Where the decision is `ask`, a person is asked.
+ * TO BE FILLED IN: refuses, as approvals are not in this build.
+ */
+int guard_ask(struct guard *g, struct err *err);

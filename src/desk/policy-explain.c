@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * cordon policy explain: would this be allowed, by which rule, and why.
+ * 0 allow, 1 deny, 3 ask, 125 a bad call.
+ */
+
+#include "desk/desk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/json.h"
+#include "desk/policy-cmd.h"
+#include "policy/commands.h"
+#include "policy/network.h"
+
+struct answer {
+	enum decision decision;
+	const char *what; /* "command", "connect" */
+	const char *text;
+	const char *file; /* of the rule, NULL: none */
+	unsigned int line;
+	const char *why;
+	const struct shell_line *programs; /* understood; NULL: not */
+};
+
+static int exit_of(enum decision d)
+{
+	switch (d) {
+	case DECISION_ALLOW:
+		return 0;
+	case DECISION_ASK:
+		return 3;
+	case DECISION_DENY:
+		break;
+	}
+	return 1;
+}
+
+static void put_programs(struct json *j, const struct shell_line *line)
+{
+	json_open(j, "programs", '[');
+	for (size_t i = 0; i < line->n_commands; i++) {
+		json_open(j, NULL, '[');
+		for (size_t k = 0; k < line->commands[i].n; k++)
+			json_str(j, NULL,
+				 line->words[line->commands[i].first + k]);
+		json_close(j, ']');
+	}
+	json_close(j, ']');
+}
+
+static void tell_json(const struct answer *a)
+{
+	struct buf out;
+	struct json j = { .out = &out };
+
+	buf_init(&out, 4 << 20);
+	json_open(&j, NULL, '{');
+	json_str(&j, "decision", decision_name(a->decision));
+	json_str(&j, a->what, a->text);
+	if (a->file) {
+		json_str(&j, "file", a->file);
+		json_int(&j, "line", a->line);
+	}
+	json_str(&j, "why", a->why);
+	if (a->programs)
+		put_programs(&j, a->programs);
+	json_close(&j, '}');
+	(void)buf_puts(&out, "\n");
+	(void)io_write_all(1, out.data, out.len);
+	buf_done(&out);
+}
+
+static int tell(const struct answer *a, bool as_json)
+{
+	if (as_json)
+		tell_json(a);
+	else if (a->file)
+		printf("%s: %s (%s:%u)\n", decision_name(a->decision), a->why,
+		       a->file, a->line);
+	else
+		printf("%s: %s\n", decision_name(a->decision), a->why);
+	return exit_of(a->decision);
+}
+
+static int explain_command(const struct policy *p, const char *text, size_t len,
+			   bool as_json)
+{
+	static struct shell_line line;
+	struct judgement j;
+	struct answer a = { .what = "command", .text = text };
+
+	if (!p->has_commands) {
+		a.decision = policy_list_has(&p->always, "commands")
+				     ? DECISION_ASK
+				     : DECISION_ALLOW;
+		a.why = a.decision == DECISION_ASK
+				? "approvals.always has 'commands'"
+				: "this policy has no 'commands': any program "
+				  "may run, inside the box";
+		a.file = p->always.at.file;
+		a.line = p->always.at.line;
+		return tell(&a, as_json);
+	}
+	commands_judge_text(&p->commands, text, len, &line, &j);
+	a.decision = j.decision;
+	a.why = j.why;
+	if (j.rule) {
+		a.file = j.rule->file;
+		a.line = j.rule->line;
+	}
+	if (j.decision == DECISION_ALLOW &&
+	    policy_list_has(&p->always, "commands")) {
+		a.decision = DECISION_ASK;
+		a.why = "approvals.always has 'commands'";
+	}
+	a.programs = j.decision == DECISION_DENY ? NULL : &line;
+	return tell(&a, as_json);
+}
+
+static int explain_connect(const struct policy *p, const char *text,
+			   bool as_json)
+{
+	struct network_judgement j;
+	struct answer a = { .what = "connect", .text = text };
+
+	network_judge(p, text, &j);
+	a.decision = j.decision;
+	a.why = j.why;
+	if (j.rule) {
+		a.file = j.rule->at.file;
+		a.line = j.rule->at.line;
+	}
+	return tell(&a, as_json);
+}
+
+static int bad_call(void)
+{
+	say("policy explain takes [--policy FILE] [--json] and either "
+	    "--command "
+	    "STRING or --connect HOST:PORT; - reads the string from standard "
+	    "input");
+	return EXIT_OURS;
+}
+
+struct call {
+	const char *policy;
+	const char *command;
+	const char *connect;
+	bool json;
+};
+
+static int parse_call(int argc, char **argv, struct call *ret)
+{
+	const struct {
+		const char *name;
+		const char **to;
+	} flags[] = { { "--policy", &ret->policy },
+		      { "--command", &ret->command },
+		      { "--connect", &ret->connect } };
+
+	for (int i = 1; i < argc; i++) {
+		bool known = strcmp(argv[i], "--json") == 0;
+
+		ret->json |= known;
+		for (size_t k = 0; !known && k < ARRAY_SIZE(flags); k++) {
+			size_t len = strlen(flags[k].name);
+
+			if (strncmp(argv[i], flags[k].name, len) != 0)
+				continue;
+			known = true;
+			if (argv[i][len] == '=')
+				*flags[k].to = argv[i] + len + 1;
+			else if (!argv[i][len] && i + 1 < argc)
+				*flags[k].to = argv[++i];
+			else
+				return -EINVAL;
+		}
+		if (!known)
+			return -EINVAL;
+	}
+	return !ret->command == !ret->connect ? -EINVAL : 0;
+}
+
+/* All of standard input; more than can be judged is still read as such. */
+static int read_input(struct buf *ret)
+{
+	char chunk[16384];
+	ssize_t n;
+
+	buf_init(ret, 16 << 20);
+	while ((n = read(0, chunk, sizeof(chunk))) > 0)
+		if (buf_add(ret, chunk, (size_t)n) < 0)
+			return -E2BIG;
+	if (n == 0 && !ret->data)
+		return buf_add(ret, "", 0);
+	return n < 0 ? -errno : 0;
+}
+
+int policy_cmd_explain(int argc, char **argv)
+{
+	struct call call = { 0 };
+	struct compiled c = { 0 };
+	struct buf input;
+	int code = EXIT_OURS;
+
+	if (parse_call(argc, argv, &call) < 0)
+		return bad_call();
+	if (compiled_open(call.policy, &c) < 0)
+		return EXIT_OURS;
+	buf_init(&input, 1);
+	if (call.connect) {
+		code = explain_connect(c.policy, call.connect, call.json);
+	} else if (strcmp(call.command, "-") != 0) {
+		code = explain_command(c.policy, call.command,
+				       strlen(call.command), call.json);
+	} else if (read_input(&input) < 0) {
+		say("standard input cannot be read, or is larger than 16 MiB");
+	} else {
+		code = explain_command(c.policy, input.data ? input.data : "",
+				       input.len, call.json);
+	}
+	buf_done(&input);
+	compiled_done(&c);
+	return code;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Values of a policy: whether a text is one. Pure. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool value_is_time(const char *t);
+bool value_is_size(const char *t);
+bool value_is_size_or_none(const char *t);
+bool value_is_cpus(const char *t);
+bool value_is_pids(const char *t);
+bool value_is_files(const char *t);
+bool value_is_memory(const char *t);
+bool value_is_user(const char *t);
+bool value_is_box_path(const char *t);  /* absolute, plain */
+bool value_is_host_path(const char *t); /* not empty */
+bool value_is_env_name(const char *t);
+bool value_is_image(const char *t);
+bool value_is_isolation(const char *t);
+bool value_is_host(const char *t); /* a name, "*.name", address or CIDR */
+bool value_is_port(const char *t);
+bool value_is_method(const char *t);
+bool value_is_url_path(const char *t);
+bool value_is_header(const char *t);
+bool value_is_format(const char *t);
+bool value_is_endpoint(const char *t); /* HOST:PORT */
+bool value_is_program(const char *t);  /* a name without a directory */
+bool value_is_flag(const char *t);
+bool value_is_word(const char *t); /* not empty, one line */
+bool value_is_text(const char *t); /* not empty */
+bool value_is_any(const char *t);
+bool value_is_registry(const char *t);
+bool value_is_preset_or_path(const char *t);
+
+/* UID[:GID], root or nobody; 0 or -EINVAL. */
+int value_user(const char *t, uint32_t *ret_uid, uint32_t *ret_gid);
+/* HOST:PORT, [ADDRESS]:PORT; 0 or -EINVAL. `host` has room for 256. */
+int value_endpoint(const char *t, char *ret_host, uint16_t *ret_port);
+/* A host name as DNS has it: lower case, no dot at the end. -EINVAL if not. */
+int value_host_name(const char *t, char *ret, unsigned int size);
+/* An address in its one usual form, 16 bytes (v4 mapped); -EINVAL if not. */
+int value_address(const char *t, unsigned char ret[16]);
+/* ADDRESS/BITS or ADDRESS, as 16 bytes and a length of 0 to 128. */
+int value_cidr(const char *t, unsigned char ret[16], unsigned int *ret_bits);
+/* How strong an isolation is: 0 native, 1 another kernel's wall, 2 vm. */
+int value_isolation_rank(const char *t);
