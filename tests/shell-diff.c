@@ -12,7 +12,7 @@
  * honoured: no program more, none less, no byte different, no message.
  *
  * The lines run many to a shell (`eval LINE`, with functions as stubs,
- * since echo and true are builtins), and each 100th once more as `SHELL -c
+ * since echo and true are builtins), and each 250th once more as `SHELL -c
  * LINE` with stub programs alone on the PATH; the stub is this program under
  * another name.
  *
@@ -41,7 +41,7 @@
 #define MOST_LOG     (8 << 20)
 #define MOST_ENTRIES 64
 #define SHOWN        5
-#define EACH_ALONE   100
+#define EACH_ALONE   250
 
 static const char *const shells[] = { "/bin/dash", "/bin/bash" };
 static const char *const builtins[] = { "echo", "true", "false", "pwd" };
