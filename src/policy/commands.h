@@ -43,8 +43,8 @@ enum operands {
  * narrow such a rule.
  */
 struct command_rule {
-	const char *name;         /* of the program; with a directory if it
-				     must be called so */
+	const char *name; /* never NULL: the program; with a directory if it
+			     must be called so */
 	const char *const *sub;   /* NULL: any; else the first argument */
 	const char *const *flags; /* NULL: those of the shipped grammar */
 	enum operands operands;

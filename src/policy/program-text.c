@@ -149,35 +149,36 @@ static const char *sed_command(const char *s)
 	return NULL;
 }
 
+/* After one command with its addresses, or a brace; NULL: not understood. */
+static const char *sed_step(const char *s, int *depth)
+{
+	if (*s == '}') {
+		s = --*depth < 0 ? NULL : skip_blank(s + 1);
+	} else {
+		s = sed_addresses(s);
+		if (s && *s == '{') {
+			++*depth;
+			return s + 1;
+		}
+		s = s ? sed_command(s) : NULL;
+		s = s ? skip_blank(s) : NULL;
+	}
+	return s && *s && !strchr("\n;}", *s) ? NULL : s;
+}
+
 const char *sed_check(const char *s)
 {
-	const char *why = "a script that is not known to only edit its input";
 	int depth = 0;
 
-	for (;;) {
-		while (*s && strchr(" \t\n;", *s))
+	while (s && *s) {
+		if (strchr(" \t\n;", *s))
 			s++;
-		if (*s == '\0')
-			return depth ? why : NULL;
-		if (*s == '}') {
-			if (--depth < 0)
-				return why;
-			s++;
-		} else {
-			s = sed_addresses(s);
-			if (s && *s == '{') {
-				depth++;
-				s++;
-				continue;
-			}
-			s = s ? sed_command(s) : NULL;
-		}
-		if (!s)
-			return why;
-		s = skip_blank(s);
-		if (*s && !strchr("\n;}", *s))
-			return why;
+		else
+			s = sed_step(s, &depth);
 	}
+	return s && depth == 0 ? NULL
+			       : "a script that is not known to only edit its "
+				 "input";
 }
 
 /* jq ----------------------------------------------------------------- */

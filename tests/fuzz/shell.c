@@ -34,6 +34,24 @@ static const struct command_rules wide_rules = {
 	.hosts = (const char *const[]){ "a.example", "*.b.example", NULL },
 };
 
+static size_t put(size_t n, const char *s)
+{
+	while (*s)
+		text[n++] = *s++;
+	return n;
+}
+
+static size_t quote_word(size_t n, const char *s)
+{
+	n = put(n, " '");
+	for (; *s; s++) {
+		if (*s == '\'')
+			n = put(n, "'\\'");
+		text[n++] = *s;
+	}
+	return put(n, "'");
+}
+
 /* All in single quotes; returns the length. */
 static size_t quote(void)
 {
@@ -42,23 +60,10 @@ static size_t quote(void)
 
 	for (size_t i = 0; i < line.n_commands; i++) {
 		const struct shell_command *c = &line.commands[i];
-		const char *join = joins[c->join];
 
-		memcpy(text + n, join, strlen(join));
-		n += strlen(join);
-		for (size_t w = 0; w < c->n; w++) {
-			text[n++] = ' ';
-			text[n++] = '\'';
-			for (const char *s = line.words[c->first + w]; *s;
-			     s++) {
-				if (*s == '\'') {
-					memcpy(text + n, "'\\'", 3);
-					n += 3;
-				}
-				text[n++] = *s;
-			}
-			text[n++] = '\'';
-		}
+		n = put(n, joins[c->join]);
+		for (size_t w = 0; w < c->n; w++)
+			n = quote_word(n, line.words[c->first + w]);
 	}
 	return n;
 }
