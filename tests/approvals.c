@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/approve.h"
+#include "box/approve.h"
 
 static char place[] = "/tmp/cordon-approvals-XXXXXX";
 static char desk[4096];

@@ -10,10 +10,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/num.h"
 #include "base/util.h"
+#include "box/approve.h"
 #include "box/guard-facts.h"
+#include "box/line.h"
 #include "box/policy-load.h"
 #include "box/result.h"
 #include "policy/never.h"
@@ -39,29 +42,131 @@ static int denied(struct guard *g, struct err *err, const char *text)
 
 int guard_commands(struct guard *g, struct err *err)
 {
+	const struct command_rules *rules = g->policy && g->policy->has_commands
+						    ? &g->policy->commands
+						    : NULL;
+	struct judgement j;
 	char text[480];
 
-	if (!g->policy || !g->policy->has_commands)
+	if (!rules && !g->given->command_line)
 		return 0;
-	(void)snprintf(text, sizeof(text),
-		       "a box with only the commands of %s:%u is not in this "
-		       "build",
-		       g->policy->commands_at.file,
-		       g->policy->commands_at.line);
-	return denied(g, err, text);
+	/* The copy has the lists of the original; from here on its own. */
+	g->spec->n_line = 0;
+	if (rules)
+		memset(&g->spec->programs, 0, sizeof(g->spec->programs));
+	g->owns_programs = rules != NULL;
+	if (line_judge(g->spec, rules, &j, err) < 0)
+		return -err->code;
+	if (j.decision == DECISION_DENY && rules) {
+		(void)snprintf(text, sizeof(text), "%s (commands, %s:%u)",
+			       j.why, g->policy->commands_at.file,
+			       g->policy->commands_at.line);
+		return denied(g, err, text);
+	}
+	if (j.decision == DECISION_DENY)
+		return denied(g, err, j.why);
+	if (j.decision > g->verdict.decision) {
+		g->verdict.decision = j.decision;
+		(void)snprintf(g->verdict.why, sizeof(g->verdict.why), "%s",
+			       j.why);
+	}
+	g->rule = j.rule;
+	return 0;
+}
+
+/* asking */
+
+static const char *const joiners[] = { "&&", "||", ";", "|" };
+
+/* The programs as they will be executed, each list ended by NULL. */
+static size_t list_programs(const struct cordon_spec *s,
+			    struct approve_program *ret)
+{
+	if (s->command.n) {
+		ret[0] = (struct approve_program){
+			"", (const char *const *)s->command.v
+		};
+		return 1;
+	}
+	for (size_t i = 0; i < s->n_line; i++)
+		ret[i] = (struct approve_program){
+			i ? joiners[s->line[i].join] : "",
+			(const char *const *)s->line[i].argv.v
+		};
+	return s->n_line;
+}
+
+/* All blocks one after the other, as they will be run. */
+static int list_code(const struct cordon_spec *s, struct buf *text)
+{
+	for (size_t i = 0; i < s->n_blocks; i++)
+		if ((i && buf_puts(text, "\n") < 0) ||
+		    buf_add(text, s->blocks[i].code, s->blocks[i].len) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+static void who_is_asked(const struct policy *p, struct approve_request *req)
+{
+	bool any = !p || p->ask.n == 0;
+
+	req->may_terminal = any || policy_list_has(&p->ask, "terminal");
+	req->may_store = any || policy_list_has(&p->ask, "store");
+	req->expire_ms = p ? p->expire_us / 1000 : 0;
+}
+
+static int ask_person(struct guard *g, const struct buf *code, struct err *err)
+{
+	const struct cordon_spec *s = g->spec;
+	struct approve_program programs[SPEC_MAX_LINE];
+	struct approve_request req = {
+		.kind = s->n_blocks ? "code" : "command",
+		.programs = programs,
+		.n_programs = list_programs(s, programs),
+		.language = s->n_blocks ? s->blocks[0].lang_name : NULL,
+		.text = s->n_blocks ? code->data : NULL,
+		.text_len = s->n_blocks ? code->len : 0,
+		.why = g->verdict.why,
+		.rule = g->rule ? g->rule->name : "approvals",
+		.file = g->rule && g->rule->file ? g->rule->file : s->policy,
+		.line = g->rule ? g->rule->line : 0,
+		.cancel = NO_FD,
+	};
+	struct approve_answer answer;
+	char text[600];
+
+	who_is_asked(g->policy, &req);
+	if (approve_ask(&req, &answer, err) < 0) {
+		(void)snprintf(text, sizeof(text),
+			       "a person must be asked (%.200s), and that "
+			       "failed: %.200s",
+			       g->verdict.why, err->text);
+		return denied(g, err, text);
+	}
+	if (!answer.is_allowed) {
+		(void)snprintf(text, sizeof(text),
+			       "a person was asked (%.200s), and the answer is "
+			       "no: %.250s",
+			       g->verdict.why, answer.reason);
+		return denied(g, err, text);
+	}
+	(void)snprintf(g->answer, sizeof(g->answer), "%.100s, %s: %.200s",
+		       answer.by, answer.scope, answer.reason);
+	return 0;
 }
 
 int guard_ask(struct guard *g, struct err *err)
 {
-	char text[600];
+	struct buf code;
+	int r;
 
 	if (g->verdict.decision != DECISION_ASK)
 		return 0;
-	(void)snprintf(text, sizeof(text),
-		       "a person must be asked (%s), and approvals are not in "
-		       "this build",
-		       g->verdict.why);
-	return denied(g, err, text);
+	buf_init(&code, 64 << 20);
+	r = list_code(g->spec, &code) < 0 ? no_memory(err)
+					  : ask_person(g, &code, err);
+	buf_done(&code);
+	return r;
 }
 
 /* what the policy adds */
@@ -481,6 +586,8 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 	policy_decide(g->policy, &q->req, &g->verdict);
 	if (g->verdict.decision == DECISION_DENY)
 		return denied(g, err, g->verdict.why);
+	if (g->policy && g->given->no_ledger)
+		return denied(g, err, "a run under a policy is recorded");
 	if (g->policy) {
 		tighten(g);
 		if (add_places(g, err) < 0)
@@ -580,8 +687,13 @@ void guard_done(struct guard *g)
 {
 	for (size_t i = 0; i < g->n_watches; i++)
 		fd_close(&g->watches[i].dir);
-	if (g->spec)
+	if (g->spec) {
 		strv_done(&g->spec->env);
+		for (size_t i = 0; i < g->spec->n_line; i++)
+			strv_done(&g->spec->line[i].argv);
+		if (g->owns_programs)
+			strv_done(&g->spec->programs);
+	}
 	free(g->spec);
 	policy_free(g->policy);
 	strv_done(&g->owned);

@@ -39,7 +39,10 @@ struct guard {
 	struct cordon_spec *spec; /* tightened; strings are shared with given */
 	struct policy *policy;    /* NULL: none applies */
 	struct policy_verdict verdict;
-	enum refusal refused; /* a result rather than an error */
+	enum refusal refused;            /* a result rather than an error */
+	const struct command_rule *rule; /* that decided, if one did */
+	bool owns_programs;              /* spec->programs is not given's */
+	char answer[400];                /* of a person who was asked */
 	struct strv owned;
 	struct guard_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;
@@ -62,13 +65,12 @@ void guard_sweep(struct guard *g, struct strv *ret);
 void guard_done(struct guard *g);
 
 /*
- * Where a policy has `commands`, only those programs exist in the box.
- * TO BE FILLED IN: refuses, as that box is not in this build.
+ * What is to be run against the policy's `commands` (line.h): spec->line and
+ * spec->programs are filled in, and a rule that asks makes the verdict ask.
  */
 int guard_commands(struct guard *g, struct err *err);
 
 /*
- * Where the decision is `ask`, a person is asked.
- * TO BE FILLED IN: refuses, as approvals are not in this build.
+ * Where the decision is `ask`, a person is asked; only a yes goes on.
  */
 int guard_ask(struct guard *g, struct err *err);

@@ -549,12 +549,28 @@ static struct cordon_job *job_new(struct cordon *c, const struct cordon_spec *s)
 /* What was refused is on the record too, with the reason in *why. */
 static int record_start(struct cordon_job *j, struct err *why)
 {
+	const struct guard *g = &j->guard;
+	const struct flat_source *file = g->policy && g->policy->flat.n_sources
+						 ? &g->policy->flat.sources[0]
+						 : NULL;
 	struct record_decision d = {
 		.decision = j->prep.refused == REFUSED_DENIED ? "deny"
+			    : g->answer[0]                    ? "ask"
 							      : "allow",
-		.reason = j->prep.refused ? why->text : NULL,
+		.reason = j->prep.refused ? why->text
+			  : g->answer[0]  ? g->answer
+					  : NULL,
+		.policy_file = file ? file->name : NULL,
+		.policy_sha256 = file ? file->sha256 : NULL,
 	};
 	struct err err = { 0 };
+	char rule[300];
+
+	if (g->rule && g->rule->file) {
+		(void)snprintf(rule, sizeof(rule), "%s:%u", g->rule->file,
+			       g->rule->line);
+		d.rule = rule;
+	}
 
 	if (recorder_start(&j->recorder, j->spec, j->result, &d, &err) == 0)
 		return 0;

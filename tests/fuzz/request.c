@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/approve.h"
+#include "box/approve.h"
 #include "desk/request.h"
 #include "fuzz.h"
 

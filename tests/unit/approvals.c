@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/util.h"
-#include "cli/approve.h"
+#include "box/approve.h"
 #include "desk/asker.h"
 #include "desk/request.h"
 #include "desk/rules.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/approve.h"
+#include "box/approve.h"
 
 #include <errno.h>
 #include <fcntl.h>
