@@ -29,6 +29,8 @@ static const char *program(const struct run *run, const struct cordon_spec *s)
 {
 	if (s->command.n > 0)
 		return s->command.v[0];
+	if (run->outcome.step < s->n_line)
+		return s->line[run->outcome.step].argv.v[0];
 	return run->code_file ? run->code_file : "the program";
 }
 
