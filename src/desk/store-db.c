@@ -79,10 +79,11 @@ static int db_error(const struct store *s, int rc, struct err *err)
 
 int db_damaged(const struct store *s, const char *what, struct err *err)
 {
-	return err_set(err, EBADMSG,
-		       "the store '%s/%s' is damaged (%s); move it away to "
-		       "begin a new one",
-		       s->state.path, STORE_NAME, what);
+	(void)err_set(err, EBADMSG,
+		      "the store '%s/%s' is damaged (%s); move it away to "
+		      "begin a new one",
+		      s->state.path, STORE_NAME, what);
+	return -EBADMSG;
 }
 
 int db_prepare(struct store *s, const char *sql, sqlite3_stmt **ret,

@@ -361,7 +361,8 @@ static int answer_row(struct store *s, const struct entry *was,
 			       STORE_REASON);
 	if (!utf8_check(now.reason, strlen(now.reason)))
 		return err_set(err, EINVAL, "a reason is UTF-8 text");
-	if (a->is_allowed && a->scope == SCOPE_SESSION && !*was->session)
+	if (a->is_allowed && a->scope == SCOPE_SESSION &&
+	    (!was->session || !*was->session))
 		return err_set(err, EINVAL,
 			       "request '%s' comes from no session; answer it "
 			       "once or always",

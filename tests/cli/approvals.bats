@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # cordon approvals, and the asking behind it.
-# shellcheck disable=SC2094 # a function and a file are called request
+# A function and a file are called request; bats runs each test in a subshell.
+# shellcheck disable=SC2094,SC2030,SC2031
 load common
 
 setup_file() {
