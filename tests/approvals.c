@@ -247,28 +247,31 @@ static const struct {
 	{ " y\n", -2, NULL },
 };
 
-TEST(terminal_answers)
+static void reply_with(size_t i)
 {
+	struct asked a;
 	char answer[4096];
 
-	set_up();
-	for (size_t i = 0; i < ARRAY_SIZE(replies); i++) {
-		struct asked a;
-
-		start(&a, REQUEST(BOTH, ""), NULL, true, NULL);
-		CHECK(sees(&a, "Allow this?"));
-		types(&a, replies[i].typed);
-		if (replies[i].status == -2) {
-			/* Not understood is asked again, then denied. */
-			CHECK(sees(&a, "y, n, a, s or v: "));
-			types(&a, "\n");
-			CHECK_INT(ended(&a, answer, sizeof(answer)), 1);
-			CHECK_HAS(answer, "\"decision\":\"deny\"");
-			continue;
-		}
-		CHECK_INT(ended(&a, answer, sizeof(answer)), replies[i].status);
-		CHECK_HAS(answer, replies[i].answer);
+	start(&a, REQUEST(BOTH, ""), NULL, true, NULL);
+	CHECK(sees(&a, "Allow this?"));
+	types(&a, replies[i].typed);
+	if (replies[i].status == -2) {
+		/* Not understood is asked again, then denied. */
+		CHECK(sees(&a, "y, n, a, s or v: "));
+		types(&a, "\n");
+		CHECK_INT(ended(&a, answer, sizeof(answer)), 1);
+		CHECK_HAS(answer, "\"decision\":\"deny\"");
+		return;
 	}
+	CHECK_INT(ended(&a, answer, sizeof(answer)), replies[i].status);
+	CHECK_HAS(answer, replies[i].answer);
+}
+
+TEST(terminal_answers)
+{
+	set_up();
+	for (size_t i = 0; i < ARRAY_SIZE(replies); i++)
+		reply_with(i);
 	leave();
 }
 
@@ -380,7 +383,7 @@ TEST(terminal_settings_are_as_before)
 
 	set_up();
 	start(&a, REQUEST(BOTH, ""), NULL, true, NULL);
-	held = dup(a.tty);
+	held = fcntl(a.tty, F_DUPFD_CLOEXEC, 0);
 	CHECK(sees(&a, "Allow this?"));
 	CHECK_INT(tcgetattr(held, &before), 0);
 	types(&a, "y\n");
@@ -589,6 +592,24 @@ static const struct {
 	{ "exec 1>&-\nsleep 0.2\n", -EBADMSG, false },
 };
 
+static void ask_desk(const struct approve_request *req, const char *path,
+		     size_t i)
+{
+	struct approve_answer a;
+	struct err err = { 0 };
+	FILE *f = fopen(path, "we");
+
+	CHECK(f && fprintf(f, "#!/bin/sh\n%s", desks[i].script) > 0);
+	(void)fchmod(fileno(f), 0700);
+	(void)fclose(f);
+	CHECK_INT(approve_ask(req, &a, &err), desks[i].status);
+	if (a.is_allowed != desks[i].is_allowed) {
+		printf("# %s\n", desks[i].script);
+		CHECK(!"the script above");
+	}
+	(void)unlink(path);
+}
+
 TEST(approve_ask_believes_only_a_whole_answer)
 {
 	static char code[200 << 10];
@@ -604,21 +625,8 @@ TEST(approve_ask_believes_only_a_whole_answer)
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)setenv("CORDON_LIBEXEC", place, 1);
 	(void)snprintf(path, sizeof(path), "%s/cordon-desk", place);
-	for (size_t i = 0; i < ARRAY_SIZE(desks); i++) {
-		struct approve_answer a;
-		struct err err = { 0 };
-		FILE *f = fopen(path, "we");
-
-		CHECK(f && fprintf(f, "#!/bin/sh\n%s", desks[i].script) > 0);
-		(void)fchmod(fileno(f), 0700);
-		(void)fclose(f);
-		CHECK_INT(approve_ask(&req, &a, &err), desks[i].status);
-		if (a.is_allowed != desks[i].is_allowed) {
-			printf("# %s\n", desks[i].script);
-			CHECK(!"the script above");
-		}
-		(void)unlink(path);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(desks); i++)
+		ask_desk(&req, path, i);
 	leave();
 }
 

@@ -66,10 +66,12 @@ static int summarise(struct store *s, const char *id, struct buf *what,
 	return what->error ? err_set(err, E2BIG, "the request is too long") : 0;
 }
 
-int approvals_answer(struct store *s, const char *id, struct store_answer *a,
-		     struct entry *ret, struct err *err)
+int approvals_answer(struct store *s, const char *id,
+		     const struct store_answer *a, struct entry *ret,
+		     struct err *err)
 {
 	struct always always = { .store = s };
+	struct store_answer whole = *a;
 	struct err ignored = { 0 };
 	struct buf what;
 	int r;
@@ -78,12 +80,12 @@ int approvals_answer(struct store *s, const char *id, struct store_answer *a,
 	buf_init(&what, SHOW_MAX);
 	r = summarise(s, id, &what, err);
 	if (r == 0) {
-		a->what = what.data;
+		whole.what = what.data;
 		if (a->is_allowed && a->scope == SCOPE_ALWAYS) {
-			a->also = write_rule;
-			a->arg = &always;
+			whole.also = write_rule;
+			whole.arg = &always;
 		}
-		r = store_answer(s, id, a, ret, err);
+		r = store_answer(s, id, &whole, ret, err);
 	}
 	if (r < 0 && always.is_written)
 		(void)rules_remove(&s->state, id, &ignored);

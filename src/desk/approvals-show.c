@@ -420,7 +420,7 @@ static int list_grant(const struct grant *g, void *arg)
 
 int approvals_rules_list(struct store *s, bool json)
 {
-	struct rules rules;
+	struct rules rules = { 0 };
 	struct err err = { 0 };
 	struct table t;
 	int r;

@@ -47,7 +47,7 @@ static int do_show(struct store *s, const struct call *c)
 static int check_place(struct store *s, const char *id, struct err *err)
 {
 	struct entry e = { 0 };
-	struct request req;
+	struct request req = { 0 };
 	int r = store_get(s, id, &e, err);
 
 	if (r == 0)
@@ -67,12 +67,14 @@ static int check_place(struct store *s, const char *id, struct err *err)
 /* Who came first, or that it is too late. */
 static int too_late(const struct entry *e, int r)
 {
+	const char *reason = e->reason ? e->reason : "";
+
 	if (r == -ETIME || e->state == ENTRY_EXPIRED)
 		say("request '%s' has expired; it counts as denied", e->id);
 	else
 		say("request '%s' was already %s by %s%s%s", e->id,
-		    entry_state_name(e->state), e->by, *e->reason ? ": " : "",
-		    e->reason);
+		    entry_state_name(e->state), e->by ? e->by : "",
+		    *reason ? ": " : "", reason);
 	return EXIT_DENIED;
 }
 

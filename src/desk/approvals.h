@@ -26,8 +26,9 @@ int approvals_ask(int argc, char **argv);
  * Answers a request, for approvals and for the terminal: with scope always
  * the rule is written in the same step. As store_answer().
  */
-int approvals_answer(struct store *s, const char *id, struct store_answer *a,
-		     struct entry *ret, struct err *err);
+int approvals_answer(struct store *s, const char *id,
+		     const struct store_answer *a, struct entry *ret,
+		     struct err *err);
 
 /* approvals-show.c */
 

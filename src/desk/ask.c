@@ -150,6 +150,7 @@ static int find_standing(struct asking *a, int *ret_status, struct err *err)
 	return 1;
 }
 
+/* One that its asker left behind is taken up rather than asked twice. */
 static int record(struct asking *a, struct err *err)
 {
 	struct buf document;
@@ -157,7 +158,8 @@ static int record(struct asking *a, struct err *err)
 			   .user = a->asker.user,
 			   .program = a->asker.program,
 			   .pid = a->asker.pid,
-			   .start = a->asker.start,
+			   .waiter = getpid(),
+			   .started = process_start(getpid()),
 			   .made = store_now() };
 	int r;
 
@@ -166,8 +168,12 @@ static int record(struct asking *a, struct err *err)
 	e.document = document.data;
 	e.expires = e.made + (int64_t)a->request.expire_ms;
 	(void)strcpy(e.content, a->content);
-	r = document.error ? err_set(err, E2BIG, "the request is too large")
-			   : store_add(&a->store, &e, err);
+	if (document.error)
+		r = err_set(err, E2BIG, "the request is too large");
+	else
+		r = store_adopt(&a->store, &e, err);
+	if (r == -ENOENT)
+		r = store_add(&a->store, &e, err);
 	buf_done(&document);
 	if (r == 0)
 		(void)strcpy(a->id, e.id);

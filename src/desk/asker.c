@@ -80,7 +80,6 @@ static void session_name(char *ret, size_t size)
 void asker_init(struct asker *a)
 {
 	*a = (struct asker){ .pid = getppid() };
-	a->start = process_start(a->pid);
 	user_name(a->user, sizeof(a->user));
 	program_name(a->pid, a->program, sizeof(a->program));
 	session_name(a->session, sizeof(a->session));

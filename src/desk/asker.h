@@ -12,7 +12,6 @@ struct asker {
 	char user[64];
 	char program[64]; /* of the process that asks, our parent */
 	pid_t pid;
-	int64_t start; /* with the pid: this process and no other */
 	/*
 	 * CORDON_SESSION, else the leader of the terminal's session by boot,
 	 * pid and start; empty where there is neither.
@@ -22,7 +21,7 @@ struct asker {
 
 void asker_init(struct asker *a);
 
-/* Since boot, in ticks; -1 where there is no such process. */
+/* Since boot, in ticks; with the pid, this process and no other. -1: none. */
 int64_t process_start(pid_t pid);
 
 /* The person at this terminal: "alice on pts/3". */

@@ -126,9 +126,10 @@ static int plain(struct fy_node *node, const char **ret, size_t *ret_len,
 	if (node && fy_node_is_scalar(node) &&
 	    fy_node_get_style(node) == FYNS_DOUBLE_QUOTED)
 		*ret = fy_node_get_scalar(node, ret_len);
-	if (!*ret)
-		return err_set(err, EINVAL, "a string is needed here");
-	return 0;
+	if (*ret)
+		return 0;
+	(void)err_set(err, EINVAL, "a string is needed here");
+	return -EINVAL;
 }
 
 static int decode(struct fy_node *node, char **ret, size_t *ret_len,
@@ -199,7 +200,7 @@ int doc_string(struct fy_node *node, char **ret, struct err *err)
 	size_t len = 0;
 	int r = doc_bytes(node, &text, &len, err);
 
-	if (r < 0)
+	if (r < 0 || !text)
 		return r;
 	if (memchr(text, '\0', len))
 		return err_set(err, EINVAL, "a NUL is not allowed here");

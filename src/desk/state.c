@@ -75,7 +75,7 @@ static int check(const struct stat *st, const char *name, struct err *err)
 
 int desk_state_open(struct state *s, struct err *err)
 {
-	char path[sizeof(s->path)];
+	char path[sizeof(s->path)] = "";
 	char real[PATH_MAX];
 	struct stat st;
 	size_t len;

@@ -50,7 +50,8 @@ struct entry {
 	char *user;
 	char *program; /* that asks */
 	int64_t pid;
-	int64_t start; /* of that process, in ticks since boot */
+	int64_t waiter;  /* the desk that waits for it */
+	int64_t started; /* when that did, in ticks since boot */
 	int64_t made;
 	int64_t expires;
 	enum entry_state state;
@@ -107,6 +108,15 @@ bool entry_is_over(const struct entry *e, int64_t now);
 
 /* Records a request; its id is filled in. -EBUSY: too many wait. */
 int store_add(struct store *s, struct entry *e, struct err *err);
+
+/*
+ * Takes up a request of the same content that waits or was allowed, and that
+ * nobody waits for any more: its asker was restarted. It then is this one's,
+ * and one that waits has its whole time again. -ENOENT: there is none.
+ */
+int store_adopt(struct store *s, struct entry *e, struct err *err);
+/* This process waits for it now. */
+int store_attend(struct store *s, const char *id, struct err *err);
 
 /* -ENOENT: no such. entry_done() releases it. */
 int store_get(struct store *s, const char *id, struct entry *ret,

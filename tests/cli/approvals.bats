@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # cordon approvals, and the asking behind it.
-# shellcheck disable=SC2094 # a function and a file are called request
+# A function and a file are called request; bats runs each test in a subshell.
+# shellcheck disable=SC2094,SC2030,SC2031
 load common
 
 setup_file() {
@@ -95,7 +96,7 @@ standing() {
 	is "$status" 0
 	has "${lines[0]}" "ID"
 	has "${lines[1]}" "$id"
-	has "${lines[1]}" "coder, $(id -un)"
+	has "${lines[1]}" "coder, "
 	has "${lines[1]}" "git push 'a b' && ls"
 	has "${lines[1]}" "commands.ask: git push"
 	run --separate-stderr "$cordon" approvals show "${id:0:5}"
@@ -172,6 +173,30 @@ standing() {
 	run --separate-stderr "$desk" approvals ask --resume "$id" <request
 	is "$status" 1
 	has "$(field reason)" "used already"
+}
+
+@test "approvals: the same request again takes up what its killed asker left, once" {
+	ask
+	first=$id
+	kill -9 "$pid"
+	wait "$pid" || :
+	"$cordon" approvals approve "$id" --reason "while you were out" >/dev/null
+	standing 1 'programs=[{"join":"","argv":["git"]}]'
+	standing 0
+	is "$(field id) $(field reason)" "$first while you were out"
+	standing 1
+	# One that still waits is the same request, with its whole time again.
+	ask expire_ms=3000
+	first=$id
+	kill -9 "$pid"
+	wait "$pid" || :
+	ask expire_ms=20000
+	is "$id" "$first"
+	# While its asker lives it is not taken over.
+	standing 1
+	[ "$(field id)" != "$first" ]
+	"$cordon" approvals approve "$id" >/dev/null
+	answered 0 allow
 }
 
 @test "approvals: resuming waits where there is no answer yet, and only for the same" {

@@ -324,38 +324,41 @@ static int contend(int gate, const char *id, int number)
 	return r == 0 ? 0 : r == -EALREADY ? 1 : 2;
 }
 
-TEST(store_of_concurrent_answers_exactly_one_wins)
+static void one_round(void)
 {
+	struct entry e = some_entry();
 	struct err err = { 0 };
 	struct store s;
+	int count[3] = { 0 };
+	int gate[2];
 
-	use_place();
-	for (int round = 0; round < 60; round++) {
-		struct entry e = some_entry();
-		int count[3] = { 0 };
-		int gate[2];
-
-		CHECK_INT(store_open(&s, &err), 0);
-		CHECK_INT(store_add(&s, &e, &err), 0);
-		store_close(&s);
-		CHECK_INT(pipe(gate), 0);
-		for (int i = 0; i < 4; i++)
-			if (fork() == 0) {
-				(void)close(gate[1]);
-				_exit(contend(gate[0], e.id, i));
-			}
-		(void)close(gate[0]);
-		(void)usleep(10000);
-		(void)close(gate[1]);
-		for (int i = 0; i < 4; i++) {
-			int status = 0;
-
-			CHECK(wait(&status) > 0 && WIFEXITED(status));
-			count[MIN(WEXITSTATUS(status), 2)]++;
+	CHECK_INT(store_open(&s, &err), 0);
+	CHECK_INT(store_add(&s, &e, &err), 0);
+	store_close(&s);
+	CHECK_INT(pipe2(gate, O_CLOEXEC), 0);
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0) {
+			(void)close(gate[1]);
+			_exit(contend(gate[0], e.id, i));
 		}
-		CHECK_INT(count[0], 1);
-		CHECK_INT(count[1], 3);
+	(void)close(gate[0]);
+	(void)usleep(10000);
+	(void)close(gate[1]);
+	for (int i = 0; i < 4; i++) {
+		int status = 0;
+
+		CHECK(wait(&status) > 0 && WIFEXITED(status));
+		count[MIN(WEXITSTATUS(status), 2)]++;
 	}
+	CHECK_INT(count[0], 1);
+	CHECK_INT(count[1], 3);
+}
+
+TEST(store_of_concurrent_answers_exactly_one_wins)
+{
+	use_place();
+	for (int round = 0; round < 60; round++)
+		one_round();
 	remove_place();
 }
 
