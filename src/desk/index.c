@@ -71,26 +71,36 @@ static void shut(struct index *x)
 	x->db = NULL;
 }
 
+/* Made by us, so that nobody else can read it. */
+static int make_private(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return err_errno(err, errno, "make '%s'", path);
+	(void)close(fd);
+	return 0;
+}
+
 static int open_db(struct index *x, bool anew, struct err *err)
 {
 	char path[4200];
-	int fd;
+	int r;
 
 	path_of(x, path, sizeof(path));
 	if (access(x->dir, W_OK) < 0)
 		return try_open(x, ":memory:", false) < 0 ? fail(x, "open", err)
 							  : 0;
-	/* Made by us, so that nobody else can read it. */
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return err_errno(err, errno, "make '%s'", path);
-	(void)close(fd);
-	if (try_open(x, path, anew) == 0)
-		return 0;
+	r = make_private(path, err);
+	if (r < 0 || try_open(x, path, anew) == 0)
+		return r;
 	shut(x);
 	if (unlink(path) < 0)
 		return err_errno(err, errno, "remove '%s'", path);
-	return try_open(x, path, false) < 0 ? fail(x, "open", err) : 0;
+	r = make_private(path, err);
+	if (r == 0 && try_open(x, path, false) < 0)
+		r = fail(x, "open", err);
+	return r;
 }
 
 struct place {
