@@ -270,7 +270,7 @@ ledger_setup() {
 		told=$(wc -l <../acked) have=$(wc -l <L/000001.jsonl)
 		[ "$told" -gt 5 ] && [ "$have" -ge "$told" ] || exit 5
 		# Room again, and it goes on.
-		mount -o remount,size=4m small
+		mount -o remount,size=4m "$PWD"
 		"$1/tests/ledgerer" "$PWD/L" 5 >/dev/null || exit 4
 		"$1/cordon" audit verify --dir "$PWD/L"
 	' - "$CORDON_BUILD"

@@ -165,6 +165,24 @@ TEST(line_is_read_as_written)
 	CHECK(line_time_us(line.time) / 1000000 - time(NULL) < 5);
 }
 
+TEST(times)
+{
+	static const struct {
+		const char *text;
+		int64_t us;
+	} v[] = {
+		{ "1970-01-01T00:00:00.000000Z", 0 },
+		{ "2000-02-29T12:34:56.000001Z", 951827696000001 },
+		{ "2026-11-15T23:52:12.123456Z", 1794786732123456 },
+		{ "2100-03-01T00:00:00.000000Z", 4107542400000000 },
+		{ "2026-13-15T23:52:12.123456Z", -1 },
+		{ "2026-11-15 23:52:12.123456Z", -1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		CHECK_INT(line_time_us(v[i].text), v[i].us);
+}
+
 /* Every byte counts: one more, one less, one other. */
 TEST(line_counts_every_byte)
 {
