@@ -88,20 +88,51 @@ static void print_head(struct table *t)
 	       t->has_colour ? "\033[0m" : "");
 }
 
+/* Whether it can be printed as it is; nearly all text can. */
+static bool is_plain(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < 0x20 || text[i] == 0x7f)
+			return false;
+	return true;
+}
+
+/*
+ * A million rows go through here: a row is put together in one piece, and
+ * only text with anything unusual in it takes the long way.
+ */
 static void print_cell(const char *text, size_t width, size_t most)
 {
-	size_t len = strlen(text);
+	static const char spaces[] = "                        ";
+	size_t len = strnlen(text, most);
 
-	if (len > most) {
-		print_plain(stdout, text, most);
-	} else if (len == 0) {
-		(void)putchar_unlocked('-');
+	if (len == 0) {
+		text = "-";
 		len = 1;
-	} else {
-		print_plain(stdout, text, len);
 	}
-	for (; len < width; len++)
-		(void)putchar_unlocked(' ');
+	if (is_plain(text, len))
+		(void)fwrite_unlocked(text, 1, len, stdout);
+	else
+		print_plain(stdout, text, len);
+	if (len < width)
+		(void)fwrite_unlocked(spaces, 1, width - len, stdout);
+}
+
+/* Right-aligned in eight columns, and two spaces. */
+static void print_seq(uint64_t seq)
+{
+	char text[24];
+	char *end = text + sizeof(text);
+	char *p = end;
+
+	*--p = ' ';
+	*--p = ' ';
+	do
+		*--p = (char)('0' + seq % 10);
+	while ((seq /= 10) > 0);
+	while (end - p < 11)
+		*--p = ' ';
+	(void)fwrite_unlocked(p, 1, (size_t)(end - p), stdout);
 }
 
 static int print_row(struct table *t, const struct index_row *row)
@@ -111,22 +142,21 @@ static int print_row(struct table *t, const struct index_row *row)
 		time_text(row->time, t->clock);
 	}
 	print_head(t);
-	printf("%s %8llu  ", t->clock, (unsigned long long)row->seq);
-	print_cell(row->kind, 16, 16);
-	(void)putchar_unlocked(' ');
+	(void)fwrite_unlocked(t->clock, 1, 19, stdout);
+	print_seq(row->seq);
+	print_cell(row->kind, 17, 16);
 	if (t->has_colour)
-		(void)fputs(colour_of(row), stdout);
+		(void)fputs_unlocked(colour_of(row), stdout);
 	print_cell(row->decision, 8, 8);
 	if (t->has_colour)
-		(void)fputs("\033[0m", stdout);
-	(void)fputs("  ", stdout);
+		(void)fputs_unlocked("\033[0m", stdout);
+	(void)fputs_unlocked("  ", stdout);
 	print_cell(row->agent, 12, 24);
 	(void)putchar_unlocked(' ');
-	print_cell(row->run, 8, 8);
-	(void)fputs("  ", stdout);
-	print_plain(stdout, row->what, strlen(row->what));
+	print_cell(row->run, 10, 8);
+	print_cell(row->what, 0, 4096);
 	(void)putchar_unlocked('\n');
-	return ferror(stdout) ? 1 : 0;
+	return ferror_unlocked(stdout) ? 1 : 0;
 }
 
 static int each(void *arg, const struct index_row *row)
@@ -166,6 +196,7 @@ int audit_list(struct audit_options *o)
 	if (!o->json && !o->all && !o->filter.limit && isatty(STDOUT_FILENO))
 		o->filter.limit = ON_TERMINAL;
 	t.has_colour = use_colour(STDOUT_FILENO);
+	(void)setvbuf(stdout, NULL, _IOFBF, 1 << 16);
 	r = index_list(&x, &o->filter, each, &t, &err);
 	if (r < 0)
 		say("%s", err.text);

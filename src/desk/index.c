@@ -71,26 +71,36 @@ static void shut(struct index *x)
 	x->db = NULL;
 }
 
+/* Made by us, so that nobody else can read it. */
+static int make_private(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return err_errno(err, errno, "make '%s'", path);
+	(void)close(fd);
+	return 0;
+}
+
 static int open_db(struct index *x, bool anew, struct err *err)
 {
 	char path[4200];
-	int fd;
+	int r;
 
 	path_of(x, path, sizeof(path));
 	if (access(x->dir, W_OK) < 0)
 		return try_open(x, ":memory:", false) < 0 ? fail(x, "open", err)
 							  : 0;
-	/* Made by us, so that nobody else can read it. */
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return err_errno(err, errno, "make '%s'", path);
-	(void)close(fd);
-	if (try_open(x, path, anew) == 0)
-		return 0;
+	r = make_private(path, err);
+	if (r < 0 || try_open(x, path, anew) == 0)
+		return r;
 	shut(x);
 	if (unlink(path) < 0)
 		return err_errno(err, errno, "remove '%s'", path);
-	return try_open(x, path, false) < 0 ? fail(x, "open", err) : 0;
+	r = make_private(path, err);
+	if (r == 0 && try_open(x, path, false) < 0)
+		r = fail(x, "open", err);
+	return r;
 }
 
 struct place {
@@ -140,16 +150,37 @@ static int place_store(struct index *x, const struct place *p)
 	return r == SQLITE_DONE ? 0 : -EIO;
 }
 
-static void bind_member(sqlite3_stmt *q, int at, const struct value *record,
-			const char *name, struct buf *b)
+static void bind_text(sqlite3_stmt *q, int at, const struct value *v,
+		      struct buf *b)
 {
-	struct value v;
-
+	/* Nearly always without an escape: the text itself. */
+	if (v->len >= 2 && !memchr(v->p, '\\', v->len)) {
+		(void)sqlite3_bind_text(q, at, v->p + 1, (int)v->len - 2,
+					SQLITE_STATIC);
+		return;
+	}
 	b->len = 0;
-	if (value_get(record, name, &v) && value_type(&v) == '"')
-		(void)value_text(&v, b);
+	if (v->len)
+		(void)value_text(v, b);
 	(void)sqlite3_bind_text(q, at, b->len ? b->data : "", (int)b->len,
 				SQLITE_TRANSIENT);
+}
+
+/* run, agent and decision, in one walk. */
+static void bind_members(sqlite3_stmt *q, const struct value *record,
+			 struct buf *b)
+{
+	static const char *const names[] = { "run", "agent", "decision" };
+	struct value found[ARRAY_SIZE(names)] = { 0 };
+	struct value name;
+	struct value v;
+
+	for (struct walk w = walk_start(record); walk_next(&w, &name, &v);)
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+			if (value_type(&v) == '"' && value_is(&name, names[i]))
+				found[i] = v;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		bind_text(q, 4 + (int)i, &found[i], b);
 }
 
 static int kind_number(const struct line *line)
@@ -169,9 +200,7 @@ static int insert(sqlite3_stmt *q, const struct raw_line *raw,
 	(void)sqlite3_bind_int64(q, 1, (sqlite3_int64)line->seq);
 	(void)sqlite3_bind_int64(q, 2, line_time_us(line->time));
 	(void)sqlite3_bind_int(q, 3, kind);
-	bind_member(q, 4, &record, "run", b);
-	bind_member(q, 5, &record, "agent", b);
-	bind_member(q, 6, &record, "decision", b);
+	bind_members(q, &record, b);
 	b->len = 0;
 	record_summary(&record, kind < 0 ? "" : kinds[kind].name, b);
 	if (b->len > MAX_SUM) {

@@ -134,8 +134,10 @@ static int keys_load(struct keys *k, const unsigned char *want, struct err *err)
 	uint64_t epoch = 0;
 	int r = key_read(k->dir_fd, "key", k->now, &k->epoch, err);
 
-	if (r == -ENOENT && !want)
+	if (r == -ENOENT && !want) {
+		*err = (struct err){ 0 };
 		r = first_key(k, err);
+	}
 	if (r < 0)
 		return r;
 	if (want && memcmp(public_of(k->now), want, SEAL_KEY) != 0) {

@@ -102,6 +102,9 @@ int ledger_sync_mark(struct ledger *l, const struct mark *m,
 	synced->count = count;
 	synced->is_broken = 0;
 	r = head_write(l->head, MARK_SYNCED, synced);
+	/* The first one lasts: "nothing was ever synced" is then a lie. */
+	if (r == 0 && count == 0 && fsync(l->head) < 0)
+		r = -errno;
 	return r < 0 ? err_errno(err, -r, "write '%s/head'", l->dir) : 0;
 }
 
@@ -198,6 +201,20 @@ int ledger_write(struct ledger *l, struct mark *m, const char *kind,
 }
 
 /*
+ * After a power cut the mark may be older than a file that came after it.
+ * One that is empty was made by somebody who then died.
+ */
+bool ledger_has_file(const struct ledger *l, uint32_t n)
+{
+	struct stat st;
+	char name[24];
+
+	ledger_file_name(n, name);
+	return fstatat(l->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_size > 0;
+}
+
+/*
  * Whether the ledger ends where the mark says, with the record it says: 1,
  * 0, or -errno.
  */
@@ -213,7 +230,7 @@ static int is_at(struct ledger *l, const struct mark *m)
 		return errno == ENOENT ? 0 : -errno;
 	if (fstat(l->fd, &st) < 0)
 		return -errno;
-	if ((uint64_t)st.st_size != m->size)
+	if ((uint64_t)st.st_size != m->size || ledger_has_file(l, m->file + 1))
 		return 0;
 	if (m->size == 0) /* a new file */
 		return 1;

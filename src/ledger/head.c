@@ -20,6 +20,17 @@ struct place {
 };
 _Static_assert(sizeof(struct place) == PLACE, "a place has its size");
 
+_Static_assert(HEAD_SIZE == MARKS * 2 * PLACE, "all places");
+
+int head_make(int fd)
+{
+	static const char none[HEAD_SIZE];
+
+	if (pwrite(fd, none, sizeof(none), 0) != (ssize_t)sizeof(none))
+		return errno ? -errno : -ENOSPC;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
 int head_lock(int fd, enum head_lock which, bool wait)
 {
 	struct flock lock = { .l_type = F_WRLCK,
@@ -54,7 +65,11 @@ static bool is_empty(const struct place *p)
 
 static bool is_whole(const struct place *p)
 {
-	return p->mark.count > 0 && p->crc == crc32c(&p->mark, sizeof(p->mark));
+	static const char none[sizeof(p->rest)];
+
+	return p->mark.count > 0 &&
+	       p->crc == crc32c(&p->mark, sizeof(p->mark)) &&
+	       memcmp(p->rest, none, sizeof(none)) == 0;
 }
 
 static int choose(const struct place two[2], struct mark *ret)
@@ -85,6 +100,10 @@ int head_read(int fd, struct mark ret[MARKS])
 		n = pread(fd, all, sizeof(all), 0);
 		if (n < 0)
 			return -errno;
+		if (n != sizeof(all)) {
+			r = -EBADMSG;
+			continue;
+		}
 		r = choose(all[MARK_APPENDED], &ret[MARK_APPENDED]);
 		if (r == 0)
 			r = choose(all[MARK_SYNCED], &ret[MARK_SYNCED]);
@@ -121,7 +140,7 @@ bool head_check(int fd)
 
 	memset(all, 0, sizeof(all));
 	n = pread(fd, all, sizeof(all), 0);
-	if (n < 0 || (size_t)n > sizeof(all) - PLACE)
+	if (n != HEAD_SIZE)
 		return false;
 	for (int i = 0; i < MARKS * 2; i++)
 		if (!is_empty(&all[i]) && !is_whole(&all[i]))

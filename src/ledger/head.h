@@ -47,6 +47,11 @@ enum mark_name { MARK_APPENDED, MARK_SYNCED, MARKS };
 
 enum head_lock { HEAD_WRITER, HEAD_SYNC, HEAD_SEAL };
 
+#define HEAD_SIZE 512
+
+/* Fills a new file with marks that say nothing; 0 or -errno. */
+int head_make(int fd);
+
 /* 0 or -errno; the lock ends with head_unlock() or the descriptor. */
 int head_lock(int fd, enum head_lock which, bool wait);
 void head_unlock(int fd, enum head_lock which);

@@ -44,4 +44,7 @@ int ledger_sync_mark(struct ledger *l, const struct mark *m,
  */
 int ledger_recover(struct ledger *l, struct mark marks[MARKS], struct err *err);
 
+/* Whether file `n` is there and has something in it. */
+bool ledger_has_file(const struct ledger *l, uint32_t n);
+
 void ledger_file_name(uint32_t n, char ret[24]);

@@ -122,43 +122,59 @@ static int open_dir(struct ledger *l, struct err *err)
 	return check_owner(l->dir_fd, l->dir, err);
 }
 
+static int64_t size_at(const struct ledger *l, const char *name)
+{
+	struct stat st;
+
+	return fstatat(l->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0
+		       ? 0
+		       : (int64_t)st.st_size;
+}
+
 /*
  * The file `head` is made only where there is no record yet: without it
- * nobody knows what was acknowledged.
+ * nobody knows what was acknowledged. Whoever dies in here leaves one that is
+ * empty; two that are in here at once wait for each other.
  */
 static int make_head(struct ledger *l, struct err *err)
 {
 	char name[24];
-	int r;
+	int r = head_lock(l->head, HEAD_WRITER, true);
 
+	if (r < 0)
+		return err_errno(err, -r, "lock '%s/head'", l->dir);
 	ledger_file_name(1, name);
-	if (faccessat(l->dir_fd, name, F_OK, 0) == 0)
-		return err_set(err, EBADMSG,
-			       "'%s' has records but no file 'head'; look with "
-			       "'cordon audit verify', then move the directory "
-			       "away and keep it",
-			       l->dir);
-	l->head = openat(l->dir_fd, "head",
-			 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (l->head < 0)
-		return err_errno(err, errno, "make '%s/head'", l->dir);
-	r = fsync(l->dir_fd) < 0 ? -errno : 0;
-	return r < 0 ? err_errno(err, -r, "sync '%s'", l->dir) : 0;
+	if (size_at(l, "head") == HEAD_SIZE)
+		r = 0;
+	else if (size_at(l, name) > 0)
+		r = err_set(err, EBADMSG,
+			    "'%s' has records but no whole file 'head'; look "
+			    "with 'cordon audit verify', then move the "
+			    "directory away and keep it",
+			    l->dir);
+	else {
+		r = head_make(l->head);
+		if (r == 0 && fsync(l->dir_fd) < 0)
+			r = -errno;
+		if (r < 0)
+			r = err_errno(err, -r, "make '%s/head'", l->dir);
+	}
+	head_unlock(l->head, HEAD_WRITER);
+	return r;
 }
 
 static int open_head(struct ledger *l, struct err *err)
 {
 	int r;
 
-	l->head = openat(l->dir_fd, "head", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (l->head < 0) {
-		if (errno != ENOENT)
-			return err_errno(err, errno, "open '%s/head'", l->dir);
+	l->head = openat(l->dir_fd, "head",
+			 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (l->head < 0)
+		return err_errno(err, errno, "open '%s/head'", l->dir);
+	r = check_owner(l->head, "head", err);
+	if (r == 0 && size_at(l, "head") != HEAD_SIZE)
 		r = make_head(l, err);
-		if (r < 0)
-			return r;
-	}
-	return check_owner(l->head, "head", err);
+	return r;
 }
 
 int ledger_open(const char *dir, struct ledger **ret, struct err *err)

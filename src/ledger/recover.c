@@ -157,17 +157,6 @@ static int cut(struct ledger *l, const struct mark *m, char *room,
 	return 0;
 }
 
-/* An empty one was made by somebody who then died. */
-static bool has_file(const struct ledger *l, uint32_t n)
-{
-	struct stat st;
-	char name[24];
-
-	ledger_file_name(n, name);
-	return fstatat(l->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       st.st_size > 0;
-}
-
 /* Moves `m` over all whole records; cuts what is behind them. */
 static int walk(struct ledger *l, struct mark *m, char *room, struct damage *d,
 		struct err *err)
@@ -188,7 +177,7 @@ static int walk(struct ledger *l, struct mark *m, char *room, struct damage *d,
 		if ((uint64_t)size < m->size)
 			return refuse(l, "was acknowledged and is gone", m->seq,
 				      err);
-		if (!has_file(l, m->file + 1)) {
+		if (!ledger_has_file(l, m->file + 1)) {
 			if ((uint64_t)size > m->size)
 				return cut(l, m, room, d, err);
 			return 0;

@@ -18,7 +18,7 @@
 #include "ledger/redact.h"
 
 #define MAX_MEMBERS (768U << 10)
-#define MAX_ITEM    1024        /* of an argument or a value */
+#define MAX_ITEM    4096        /* of an argument or a value */
 #define MAX_ITEMS   256         /* of a list */
 #define MAX_TEXT    (64U << 10) /* of kept code */
 
@@ -36,10 +36,21 @@ static void put_sha256(struct json *j, const char *name, const void *data,
 	json_str(j, name, hex);
 }
 
+/* A list may fill the record up to `eighth` parts of eight of its ceiling. */
+static bool has_room(const struct json *j, size_t n, size_t eighth)
+{
+	return n < MAX_ITEMS && j->out->len < MAX_MEMBERS / 8 * eighth;
+}
+
+static void put_cut(struct json *j, const char *name, const char *text)
+{
+	json_bytes(j, name, text, strnlen(text, MAX_ITEM));
+}
+
 static void put_known(struct json *j, const char *name, const char *text)
 {
 	if (text)
-		json_str(j, name, text);
+		put_cut(j, name, text);
 }
 
 static void put_redacted(struct json *j, const char *name, const char *text)
@@ -51,15 +62,15 @@ static void put_redacted(struct json *j, const char *name, const char *text)
 	buf_init(&b, MAX_MEMBERS);
 	if (redact(&b, text, strlen(text)) < 0)
 		j->out->error = b.error;
-	json_bytes(j, name, b.data ? b.data : "", MIN(b.len, (size_t)4096));
+	json_bytes(j, name, b.data ? b.data : "", MIN(b.len, (size_t)MAX_ITEM));
 	buf_done(&b);
 }
 
 static void put_names(struct json *j, const char *name, names_t v)
 {
 	json_open(j, name, '[');
-	for (size_t i = 0; v && v[i] && i < MAX_ITEMS; i++)
-		json_str(j, NULL, v[i]);
+	for (size_t i = 0; v && v[i] && has_room(j, i, 7); i++)
+		put_cut(j, NULL, v[i]);
 	json_close(j, ']');
 }
 
@@ -75,12 +86,12 @@ static void put_item(struct json *j, const char *name, const char *key,
 	size_t len = whole;
 	struct buf b;
 
-	if (len > 16 * (size_t)MAX_ITEM) {
-		len = 16 * (size_t)MAX_ITEM;
+	if (len > 4 * (size_t)MAX_ITEM) {
+		len = 4 * (size_t)MAX_ITEM;
 		while (len > 0 && (unsigned char)text[len - 1] > ' ')
 			len--;
 	}
-	buf_init(&b, 64 * (size_t)MAX_ITEM);
+	buf_init(&b, 32 * (size_t)MAX_ITEM);
 	if (key)
 		(void)redact_variable(&b, key, key_len, text, len);
 	else
@@ -102,7 +113,7 @@ static void put_argv(struct json *j, names_t argv)
 	size_t n = 0;
 
 	json_open(j, "argv", '[');
-	for (; argv[n] && n < MAX_ITEMS; n++) {
+	for (; argv[n] && has_room(j, n, 1); n++) {
 		if (n > 0 && redact_is_secret_flag(argv[n - 1]))
 			json_str(j, NULL, "[redacted]");
 		else
@@ -119,7 +130,7 @@ static void put_argv(struct json *j, names_t argv)
 static void put_env(struct json *j, names_t env)
 {
 	json_open(j, "env", '{');
-	for (size_t i = 0; env[i] && i < MAX_ITEMS; i++) {
+	for (size_t i = 0; env[i] && has_room(j, i, 3); i++) {
 		const char *eq = strchr(env[i], '=');
 		size_t len = eq ? (size_t)(eq - env[i]) : 0;
 		char name[128];
@@ -136,7 +147,7 @@ static void put_env(struct json *j, names_t env)
 static void put_code(struct json *j, const struct ledger_run_start *r)
 {
 	json_open(j, "code", '[');
-	for (size_t i = 0; i < r->n_code && i < MAX_ITEMS; i++) {
+	for (size_t i = 0; i < r->n_code && has_room(j, i, 2); i++) {
 		const struct ledger_code *c = &r->code[i];
 		struct buf text;
 
@@ -147,7 +158,7 @@ static void put_code(struct json *j, const struct ledger_run_start *r)
 		if (r->keep_text && c->len <= MAX_TEXT) {
 			buf_init(&text, 4 * (size_t)MAX_TEXT);
 			(void)redact(&text, c->text, c->len);
-			if (!text.error && j->out->len < MAX_MEMBERS / 2)
+			if (!text.error && text.len < MAX_MEMBERS / 16)
 				json_bytes(j, "text",
 					   text.data ? text.data : "",
 					   text.len);
@@ -161,7 +172,7 @@ static void put_code(struct json *j, const struct ledger_run_start *r)
 static void put_mounts(struct json *j, const struct ledger_run_start *r)
 {
 	json_open(j, "mounts", '[');
-	for (size_t i = 0; i < r->n_mounts && i < MAX_ITEMS; i++) {
+	for (size_t i = 0; i < r->n_mounts && has_room(j, i, 6); i++) {
 		const struct ledger_mount *m = &r->mounts[i];
 
 		json_open(j, NULL, '{');
@@ -277,7 +288,7 @@ char *ledger_run_end_members(const struct ledger_run_end *r)
 	put_stream(&j, "stdout", &r->out);
 	put_stream(&j, "stderr", &r->err);
 	json_open(&j, "denials", '[');
-	for (size_t i = 0; i < r->n_denials && i < MAX_ITEMS; i++) {
+	for (size_t i = 0; i < r->n_denials && has_room(&j, i, 5); i++) {
 		json_open(&j, NULL, '{');
 		put_known(&j, "layer", r->denials[i].layer);
 		put_redacted(&j, "what", r->denials[i].what);
