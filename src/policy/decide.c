@@ -444,7 +444,7 @@ static bool decide_hosts(struct decider *d)
 		if (j.decision == DECISION_ASK) {
 			d->asks = true;
 			(void)snprintf(d->ret->why, sizeof(d->ret->why),
-				       "host '%.100s': %s (%.150s:%u)",
+				       "host '%.100s': %.200s (%.140s:%u)",
 				       d->req->hosts[i], j.why, j.rule->at.file,
 				       j.rule->at.line);
 		}
