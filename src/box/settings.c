@@ -721,9 +721,8 @@ static const struct setting table[] = {
 	{ "policy", 0, "FILE", "what decides; cordon-policy(5)", "",
 	  set_policy },
 	{ "command", 0, "STRING",
-	  "a command line; no shell sees it, only words, quotes, | && || ; "
-	  "are understood",
-	  "", set_command_line },
+	  "a command line, without a shell: words, quotes, | && || ;", "",
+	  set_command_line },
 	{ "ledger", 0, "on|off", "keep a record of the run (on)", "",
 	  set_ledger },
 	{ "program", 0, "NAME", "only such programs exist in the box", "",

@@ -510,9 +510,12 @@ for call in (lambda: os.rename("/w", "/tmp/w"), lambda: os.replace("/w/made", "/
 	denied "ceiling 50" --pids-limit 51 -- true
 	printf 'version: 1\nsandbox: {pids: 40}\n' >base.yaml
 	denied "ceiling 40" --pids-limit 41 -- true
-	# Where nothing can be kept it works all the same.
+	# Where nothing can be kept nothing can be recorded, and nothing runs.
 	: >file
-	CORDON_STATE_DIR=$dir/file/x denied "ceiling 40" --pids-limit 41 -- true
+	CORDON_STATE_DIR=$dir/file/x run --separate-stderr "$cordon" run \
+		--policy cordon.yaml -- echo ran
+	is "$status" 125
+	is "$output" ""
 }
 
 @test "policy: explain --connect" {
