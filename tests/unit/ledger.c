@@ -464,7 +464,9 @@ TEST(a11_run_records)
 	struct err err = { 0 };
 	char *m = ledger_run_start_members(&s);
 
-	CHECK(m && !strstr(m, "hidden") && !strchr(m, '\n'));
+	if (!m)
+		abort();
+	CHECK(!strstr(m, "hidden") && !strchr(m, '\n'));
 	CHECK_HAS(m, "line\\nbreak");
 	CHECK_HAS(m, "\"lang\":\"python\",\"sha256\":\"");
 	CHECK(!strstr(m, "x=1"));
