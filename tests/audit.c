@@ -762,39 +762,47 @@ static int writer(int out, unsigned int seed)
 	}
 }
 
+static unsigned char seen[1 << 20];
+
+/* Starts eight, kills them after a while, reads what they told. */
+static uint64_t kill_writers(unsigned int round, uint64_t *ret_most)
+{
+	pid_t pids[8];
+	uint64_t seq;
+	uint64_t told = 0;
+	int out[2];
+
+	CHECK(pipe2(out, O_CLOEXEC) == 0);
+	(void)fflush(stdout);
+	for (unsigned int i = 0; i < ARRAY_SIZE(pids); i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			_exit(writer(out[1], round * 8 + i));
+	}
+	(void)close(out[1]);
+	(void)usleep(20000 + round * 7000);
+	for (unsigned int i = 0; i < ARRAY_SIZE(pids); i++) {
+		CHECK(kill(pids[i], SIGKILL) == 0);
+		(void)waitpid(pids[i], NULL, 0);
+	}
+	for (; read(out[0], &seq, sizeof(seq)) == sizeof(seq); told++) {
+		CHECK(seq < sizeof(seen) && !seen[seq]);
+		seen[seq] = 1;
+		*ret_most = MAX(*ret_most, seq);
+	}
+	(void)close(out[0]);
+	return told;
+}
+
 /* Each number that was told is there once; nothing is there twice. */
 LEDGER_TEST(a08_a12_writers_killed)
 {
-	static unsigned char seen[1 << 20];
 	struct verify_result v = { 0 };
 	uint64_t most = 0;
 	uint64_t told = 0;
 
 	for (unsigned int round = 0; round < 12; round++) {
-		int out[2];
-		pid_t pids[8];
-		uint64_t seq;
-
-		CHECK(pipe2(out, O_CLOEXEC) == 0);
-		(void)fflush(stdout);
-		for (unsigned int i = 0; i < ARRAY_SIZE(pids); i++) {
-			pids[i] = fork();
-			if (pids[i] == 0)
-				_exit(writer(out[1], round * 8 + i));
-		}
-		(void)close(out[1]);
-		(void)usleep(20000 + round * 7000);
-		for (unsigned int i = 0; i < ARRAY_SIZE(pids); i++) {
-			CHECK(kill(pids[i], SIGKILL) == 0);
-			(void)waitpid(pids[i], NULL, 0);
-		}
-		while (read(out[0], &seq, sizeof(seq)) == sizeof(seq)) {
-			CHECK(seq < sizeof(seen) && !seen[seq]);
-			seen[seq] = 1;
-			told++;
-			most = MAX(most, seq);
-		}
-		(void)close(out[0]);
+		told += kill_writers(round, &most);
 		/* What the last one left half done, the next one mends. */
 		fill(1);
 		v = look();
@@ -1213,9 +1221,21 @@ static void small_ledger(void)
 	CHECK_INT(look().fault, VERIFY_INTACT);
 }
 
+/* With this content of one file something is wrong, and that is said. */
+static void must_see(const char *name, const char *text, size_t len, size_t at)
+{
+	struct verify_result v;
+
+	store(name, text, len);
+	v = look();
+	CHECK(v.fault != VERIFY_INTACT && v.fault != VERIFY_FAULTS);
+	if (v.fault == VERIFY_INTACT)
+		printf("# not seen: %s at %zu\n", name, at);
+}
+
 LEDGER_TEST(l07_each_byte_flipped)
 {
-	unsigned int n = 0;
+	size_t n = 0;
 
 	small_ledger();
 	for (size_t f = 0; f < ARRAY_SIZE(state_files); f++) {
@@ -1224,58 +1244,42 @@ LEDGER_TEST(l07_each_byte_flipped)
 
 		CHECK(len > 0);
 		for (size_t i = 0; i < len && tap_bad < 5; i++) {
-			struct verify_result v;
 			char was = text[i];
 
 			text[i] = (char)(was ^ 1 << i % 8);
-			store(state_files[f], text, len);
-			v = look();
-			CHECK(v.fault != VERIFY_INTACT &&
-			      v.fault != VERIFY_FAULTS);
-			if (v.fault == VERIFY_INTACT)
-				printf("# %s byte %zu\n", state_files[f], i);
+			must_see(state_files[f], text, len, i);
 			text[i] = was;
-			n++;
 		}
+		n += len;
 		store(state_files[f], text, len);
 		free(text);
 	}
 	CHECK_INT(look().fault, VERIFY_INTACT);
-	printf("# %u flips\n", n);
+	printf("# %zu flips\n", n);
 }
 
 LEDGER_TEST(l07_each_length)
 {
-	unsigned int n = 0;
+	size_t n = 0;
 
 	small_ledger();
 	for (size_t f = 0; f < ARRAY_SIZE(state_files); f++) {
 		size_t len;
 		char *text = load(state_files[f], &len);
 
-		for (size_t i = 0; i < len && tap_bad < 5; i++) {
-			struct verify_result v;
-
-			store(state_files[f], text, i);
-			v = look();
-			CHECK(v.fault != VERIFY_INTACT &&
-			      v.fault != VERIFY_FAULTS);
-			if (v.fault == VERIFY_INTACT)
-				printf("# %s at %zu\n", state_files[f], i);
-			n++;
-		}
+		for (size_t i = 0; i < len && tap_bad < 5; i++)
+			must_see(state_files[f], text, i, i);
+		n += len;
 		/* One byte more, of any sort. */
 		text[len] = '\n';
-		store(state_files[f], text, len + 1);
-		CHECK(look().fault != VERIFY_INTACT);
+		must_see(state_files[f], text, len + 1, len);
 		text[len] = '\0';
-		store(state_files[f], text, len + 1);
-		CHECK(look().fault != VERIFY_INTACT);
+		must_see(state_files[f], text, len + 1, len);
 		store(state_files[f], text, len);
 		free(text);
 	}
 	CHECK_INT(look().fault, VERIFY_INTACT);
-	printf("# %u lengths\n", n);
+	printf("# %zu lengths\n", n);
 }
 
 /* The bad record is named, not just its presence. */
@@ -1287,12 +1291,14 @@ LEDGER_TEST(l07_the_right_record_is_named)
 	n = load_lines();
 	for (size_t i = 0; i < n; i++) {
 		char *at = lines[i] + strlen(lines[i]) / 2;
-		char was = *at;
+		struct verify_result v;
 
-		*at = (char)(was ^ 1);
+		*at = (char)(*at ^ 1);
 		store_lines(lines, n);
-		CHECK_FAULT(look(), VERIFY_EDITED, (long long)i + 1);
-		*at = was;
+		*at = (char)(*at ^ 1);
+		v = look();
+		CHECK_INT(v.fault, VERIFY_EDITED);
+		CHECK_INT((long long)v.bad, (long long)i + 1);
 	}
 }
 

@@ -176,7 +176,7 @@ int audit_verify(struct audit_options *o)
 					  .on_record = on_record,
 					  .arg = &w };
 	_cleanup_free_ char *head = NULL;
-	struct verify_result v;
+	struct verify_result v = { 0 };
 	struct err err = { 0 };
 	int r;
 

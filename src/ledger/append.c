@@ -36,7 +36,7 @@
 #include "ledger/kinds.h"
 #include "ledger/line.h"
 
-#define FILE_FLAGS (O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW)
+#define FILE_FLAGS (O_RDWR | O_APPEND | O_NOFOLLOW)
 
 void ledger_file_name(uint32_t n, char ret[24])
 {
@@ -51,7 +51,7 @@ int ledger_use_file(struct ledger *l, uint32_t n, struct err *err)
 		return 0;
 	fd_close(&l->fd);
 	ledger_file_name(n, name);
-	l->fd = openat(l->dir_fd, name, FILE_FLAGS);
+	l->fd = openat(l->dir_fd, name, FILE_FLAGS | O_CLOEXEC);
 	if (l->fd < 0) {
 		l->fd = NO_FD;
 		return err_errno(err, errno, "open '%s/%s'", l->dir, name);
@@ -67,7 +67,7 @@ int ledger_new_file(struct ledger *l, uint32_t n, struct err *err)
 	fd_close(&l->fd);
 	ledger_file_name(n, name);
 	/* One that is there and empty was made by somebody who then died. */
-	l->fd = openat(l->dir_fd, name, FILE_FLAGS | O_CREAT, 0600);
+	l->fd = openat(l->dir_fd, name, FILE_FLAGS | O_CREAT | O_CLOEXEC, 0600);
 	if (l->fd < 0) {
 		l->fd = NO_FD;
 		return err_errno(err, errno, "make '%s/%s'", l->dir, name);
@@ -285,7 +285,7 @@ static int append_locked(struct ledger *l, const char *kind,
 			 ledger_make_fn make, void *arg, struct err *err)
 {
 	struct buf members;
-	struct mark end;
+	struct mark end = { 0 };
 	int r = find_end(l, &end, err);
 
 	if (r < 0)

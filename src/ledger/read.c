@@ -101,41 +101,58 @@ static const char *skip_name(const char *p, const char *end, char open)
 	return p && p < end && *p == ':' ? p + 1 : NULL;
 }
 
+struct open {
+	char bracket[VALUE_DEPTH];
+	int depth;
+};
+
+static char closing(const struct open *o)
+{
+	return o->bracket[o->depth - 1] == '{' ? '}' : ']';
+}
+
+/* One that opens: 1 and p behind it and its first name; 0 if it is empty. */
+static int enter(struct open *o, const char **p, const char *end)
+{
+	if (o->depth == VALUE_DEPTH) {
+		*p = NULL;
+		return 0;
+	}
+	o->bracket[o->depth++] = *(*p)++;
+	if (*p < end && **p == closing(o))
+		return 0;
+	*p = skip_name(*p, end, o->bracket[o->depth - 1]);
+	return 1;
+}
+
+/* Behind a value: brackets that close, then a comma and the next name. */
+static const char *leave(struct open *o, const char *p, const char *end)
+{
+	while (o->depth > 0 && p < end && *p == closing(o)) {
+		o->depth--;
+		p++;
+	}
+	if (o->depth == 0)
+		return p;
+	if (p >= end || *p != ',')
+		return NULL;
+	return skip_name(p + 1, end, o->bracket[o->depth - 1]);
+}
+
 static const char *skip_value(const char *p, const char *end)
 {
-	char open[VALUE_DEPTH];
-	int depth = 0;
+	struct open o = { .depth = 0 };
 
-	for (;;) {
+	do {
 		if (!p || p >= end)
 			return NULL;
-		if (*p == '{' || *p == '[') {
-			char close = *p == '{' ? '}' : ']';
-
-			if (depth == VALUE_DEPTH)
-				return NULL;
-			open[depth++] = *p++;
-			if (p >= end || *p != close) {
-				p = skip_name(p, end, open[depth - 1]);
-				continue;
-			}
-		} else {
+		if (*p != '{' && *p != '[')
 			p = skip_scalar(p, end);
-			if (!p)
-				return NULL;
-		}
-		/* A value ended: what may follow it. */
-		while (depth > 0 && p < end &&
-		       *p == (open[depth - 1] == '{' ? '}' : ']')) {
-			depth--;
-			p++;
-		}
-		if (depth == 0)
-			return p;
-		if (p >= end || *p != ',')
-			return NULL;
-		p = skip_name(p + 1, end, open[depth - 1]);
-	}
+		else if (enter(&o, &p, end))
+			continue;
+		p = p ? leave(&o, p, end) : NULL;
+	} while (o.depth > 0);
+	return p;
 }
 
 bool value_check(const char *text, size_t len)

@@ -263,14 +263,15 @@ ledger_setup() {
 	mkdir small
 	# shellcheck disable=SC2016
 	run unshare $flags bash -c '
-		mount -t tmpfs -o size=64k,mode=700 tmpfs small && cd small || exit 9
+		mount -t tmpfs -o size=128k,mode=700 tmpfs small && cd small || exit 9
+		head -c 64k /dev/zero >filler
 		"$1/tests/ledgerer" "$PWD/L" 1000 >../acked 2>../err && exit 8
 		grep -q "No space left" ../err || { cat ../err; exit 7; }
 		"$1/cordon" audit verify --dir "$PWD/L" || exit 6
 		told=$(wc -l <../acked) have=$(wc -l <L/000001.jsonl)
 		[ "$told" -gt 5 ] && [ "$have" -ge "$told" ] || exit 5
 		# Room again, and it goes on.
-		mount -o remount,size=4m "$PWD"
+		rm filler
 		"$1/tests/ledgerer" "$PWD/L" 5 >/dev/null || exit 4
 		"$1/cordon" audit verify --dir "$PWD/L"
 	' - "$CORDON_BUILD"

@@ -4,7 +4,7 @@
  * Any bytes as a line of the ledger, as JSON and as text to redact: what is
  * taken for a record is one that the writer would write again, byte for byte
  * but for its time; what is taken for a value can be walked to its end;
- * redacted text holds no token it is given.
+ * a token behind it is redacted.
  */
 
 #include <stdlib.h>
@@ -60,18 +60,30 @@ static void walk(const struct value *v, int depth)
 	(void)value_get(v, "a", &item);
 }
 
+static int count(const struct buf *b, const char *what)
+{
+	size_t len = strlen(what);
+	int n = 0;
+
+	for (size_t i = 0; i + len <= b->len; i++)
+		n += memcmp(b->data + i, what, len) == 0;
+	return n;
+}
+
 static void check_redaction(const char *text, size_t len)
 {
-	static const char secret[] = " ghp_0123456789abcdefghij0123456789 ";
+	static const char secret[] = "ghp_0123456789abcdefghij0123456789";
 	struct buf with;
 	struct buf out;
 
-	buf_init(&with, len + sizeof(secret));
+	buf_init(&with, len + sizeof(secret) + 2);
 	buf_init(&out, 16 * len + 4096);
 	buf_add(&with, text, len);
+	buf_puts(&with, " ");
 	buf_puts(&with, secret);
 	MUST(redact(&out, with.data, with.len) == 0);
-	MUST(!memmem(out.data, out.len, secret + 5, 20));
+	/* The text may hold it too, where it does not look like one. */
+	MUST(count(&out, secret) < count(&with, secret));
 	buf_done(&with);
 	buf_done(&out);
 }
