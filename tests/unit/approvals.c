@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include "base/util.h"
@@ -543,6 +544,46 @@ TEST(store_no_flipped_byte_makes_an_answer)
 	store_close(&s);
 	CHECK(tried > 1000 && opened > 0);
 	printf("# %d of %d damaged files could be opened\n", opened, tried);
+	remove_place();
+}
+
+/* A row whose pages are whole, and that is not what was written. */
+TEST(store_a_row_without_its_seal_is_not_believed)
+{
+	static const char *const changes[] = {
+		"UPDATE requests SET state = 'allowed'",
+		"UPDATE requests SET state = 'waiting', taken = 0",
+		"UPDATE requests SET taken = 0",
+		"UPDATE requests SET scope = 'always'",
+		"UPDATE requests SET expires = expires + 1000000",
+		"UPDATE requests SET document = '{ }'",
+		"UPDATE requests SET content = replace(content, 'a', 'b')",
+	};
+	struct store_answer yes = { .is_allowed = true, .by = "one" };
+	struct err err = { 0 };
+	struct store s;
+
+	use_place();
+	CHECK_INT(store_open(&s, &err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		struct entry e = some_entry();
+		struct entry now;
+
+		CHECK_INT(store_add(&s, &e, &err), 0);
+		if (i > 0) {
+			CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), 0);
+			entry_done(&now);
+			CHECK_INT(store_take(&s, e.id, &err), 0);
+		}
+		CHECK_INT(sqlite3_exec(s.db, changes[i], NULL, NULL, NULL), 0);
+		CHECK_INT(store_take(&s, e.id, &err), -EBADMSG);
+		CHECK_INT(store_get(&s, e.id, &now, &err), -EBADMSG);
+		CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), -EBADMSG);
+		CHECK_INT(sqlite3_exec(s.db, "DELETE FROM requests", NULL, NULL,
+				       NULL),
+			  0);
+	}
+	store_close(&s);
 	remove_place();
 }
 
