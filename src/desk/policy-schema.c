@@ -118,6 +118,17 @@ static void put_form(struct json *j, const struct grammar *g)
 	}
 }
 
+/* What follows a character outside of quotes: a new line, or a space. */
+static void put_break(struct buf *out, char c, char next, int depth)
+{
+	bool opens = c == '{' || c == '[';
+
+	if ((opens && next != '}' && next != ']') || c == ',')
+		(void)buf_printf(out, "\n%*s", 2 * depth, "");
+	else if (c == ':')
+		(void)buf_puts(out, " ");
+}
+
 /* Broken into lines, so that a change of one key is a change of one line. */
 static int print(const struct buf *b)
 {
@@ -129,31 +140,27 @@ static int print(const struct buf *b)
 	buf_init(&out, 4 << 20);
 	for (size_t i = 0; i < b->len; i++) {
 		char c = b->data[i];
-		bool empty = (c == '{' || c == '[') && i + 1 < b->len &&
-			     strchr("}]", b->data[i + 1]);
+		char last = i ? b->data[i - 1] : '\0';
 
-		if (c == '"' && (i == 0 || b->data[i - 1] != '\\'))
+		if (c == '"' && last != '\\')
 			quoted = !quoted;
-		if (!quoted && (c == '}' || c == ']') &&
-		    !strchr("{[", b->data[i - 1]))
-			(void)buf_printf(&out, "\n%*s", 2 * --depth, "");
-		else if (!quoted && (c == '}' || c == ']'))
+		if (!quoted && (c == '}' || c == ']')) {
 			depth--;
-		(void)buf_add(&out, &c, 1);
-		if (!quoted && (c == '{' || c == '[')) {
-			depth++;
-			if (!empty)
+			if (last != '{' && last != '[')
 				(void)buf_printf(&out, "\n%*s", 2 * depth, "");
 		}
-		if (!quoted && c == ',')
-			(void)buf_printf(&out, "\n%*s", 2 * depth, "");
-		if (!quoted && c == ':')
-			(void)buf_puts(&out, " ");
+		(void)buf_add(&out, &c, 1);
+		if (quoted)
+			continue;
+		depth += c == '{' || c == '[';
+		put_break(&out, c, b->data[i + 1], depth);
 	}
 	(void)buf_puts(&out, "\n");
-	r = out.error || io_write_all(1, out.data, out.len) < 0;
+	r = out.error;
+	if (r == 0)
+		r = io_write_all(1, out.data, out.len);
 	buf_done(&out);
-	return r ? EXIT_OURS : 0;
+	return r < 0 ? EXIT_OURS : 0;
 }
 
 int policy_cmd_schema(void)

@@ -139,7 +139,7 @@ static size_t put_line(struct printer *p, size_t at)
 	const struct flat_line *l = &p->flat->lines[at];
 	const struct grammar *g = &grammar_policy;
 	char parts[DEPTH][PART];
-	size_t ends[DEPTH];
+	size_t ends[DEPTH] = { 0 };
 	int n = split(l->path, parts, ends);
 	int same = 0;
 	int indent = 0;
@@ -165,7 +165,8 @@ static size_t put_line(struct printer *p, size_t at)
 			indent += 2;
 			continue;
 		}
-		if (is_item && i == n - 1 && list->item->kind == GRAMMAR_SCALAR)
+		if (is_item && i > 0 && i == n - 1 &&
+		    list->item->kind == GRAMMAR_SCALAR)
 			used = put_words(p, at, list, ends[i - 1], &b, &note);
 		if (is_item && i == n - 1)
 			break;

@@ -376,7 +376,7 @@ static bool decide_isolation(struct decider *d)
 	const char *least = w && w->text ? w->text : "native";
 	const char *level = asked ? asked : least;
 
-	if (value_isolation_rank(level) < value_isolation_rank(least))
+	if (w && value_isolation_rank(level) < value_isolation_rank(least))
 		return deny(d,
 			    "isolation '%s' is less than '%s' (%s:%u: "
 			    "sandbox.isolation)",
@@ -444,8 +444,9 @@ static bool decide_hosts(struct decider *d)
 		if (j.decision == DECISION_ASK) {
 			d->asks = true;
 			(void)snprintf(d->ret->why, sizeof(d->ret->why),
-				       "host '%s': %s", d->req->hosts[i],
-				       j.why);
+				       "host '%.100s': %.200s (%.140s:%u)",
+				       d->req->hosts[i], j.why, j.rule->at.file,
+				       j.rule->at.line);
 		}
 	}
 	return true;

@@ -178,7 +178,7 @@ static int check_order(struct flat *f, struct err *err)
 {
 	for (size_t i = 0; i < f->n_lines; i++)
 		f->sorted[i] = &f->lines[i];
-	qsort(f->sorted, f->n_lines, sizeof(f->sorted[0]), by_path);
+	qsort(f->sorted, f->n_lines, sizeof(struct flat_line *), by_path);
 	for (size_t i = 0; i < f->n_lines; i++) {
 		const char *path = f->sorted[i]->path;
 		size_t at = 0;
@@ -232,7 +232,7 @@ int flat_parse(const char *text, size_t len, struct flat *ret, struct err *err)
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	if (len == 0 || len > FLAT_MAX || n > FLAT_LINES)
+	if (len == 0 || n == 0 || len > FLAT_MAX || n > FLAT_LINES)
 		return err_set(err, EBADMSG,
 			       "compiled policy: it is empty or too large");
 	if (text[len - 1] != '\n' || memchr(text, '\0', len) ||
@@ -241,7 +241,7 @@ int flat_parse(const char *text, size_t len, struct flat *ret, struct err *err)
 			       "compiled policy: it is cut, or not UTF-8");
 	ret->text = malloc(len + 1);
 	ret->lines = calloc(n, sizeof(*ret->lines));
-	ret->sorted = calloc(n, sizeof(*ret->sorted));
+	ret->sorted = calloc(n, sizeof(struct flat_line *));
 	if (!ret->text || !ret->lines || !ret->sorted) {
 		flat_done(ret);
 		return err_set(err, ENOMEM, "out of memory");

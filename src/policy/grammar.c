@@ -15,19 +15,19 @@
 	}
 #define SCALAR(name_, takes_, check_, regex_)                                  \
 	static const struct grammar name_ = { .kind = GRAMMAR_SCALAR,          \
-					      .takes = takes_,                 \
-					      .check = check_,                 \
-					      .regex = regex_ }
+					      .takes = (takes_),               \
+					      .check = (check_),               \
+					      .regex = (regex_) }
 #define NUMBER(name_, takes_, check_, number_, regex_)                         \
 	static const struct grammar name_ = { .kind = GRAMMAR_SCALAR,          \
-					      .takes = takes_,                 \
-					      .check = check_,                 \
-					      .number = number_,               \
-					      .regex = regex_ }
+					      .takes = (takes_),               \
+					      .check = (check_),               \
+					      .number = (number_),             \
+					      .regex = (regex_) }
 /* Words in the order from loose to tight. */
 #define CHOICE(name_, takes_, ...)                                             \
 	static const struct grammar name_ = { .kind = GRAMMAR_SCALAR,          \
-					      .takes = takes_,                 \
+					      .takes = (takes_),               \
 					      .words = WORDS(__VA_ARGS__) }
 #define BOOL(name_, loose_, tight_)                                            \
 	static const struct grammar name_ = { .kind = GRAMMAR_SCALAR,          \
@@ -36,12 +36,12 @@
 					      .is_bool = true }
 #define LIST(name_, takes_, item_)                                             \
 	static const struct grammar name_ = { .kind = GRAMMAR_LIST,            \
-					      .takes = takes_,                 \
+					      .takes = (takes_),               \
 					      .item = &(item_) }
 #define MAP(name_, takes_, keys_)                                              \
 	static const struct grammar name_ = { .kind = GRAMMAR_MAP,             \
-					      .takes = takes_,                 \
-					      .keys = keys_ }
+					      .takes = (takes_),               \
+					      .keys = (keys_) }
 #define END                                                                    \
 	{                                                                      \
 		NULL, NULL, false, NULL                                        \

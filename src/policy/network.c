@@ -78,9 +78,8 @@ static void say(struct network_judgement *ret, enum decision d,
 	ret->decision = d;
 	ret->rule = rule;
 	if (rule)
-		(void)snprintf(ret->why, sizeof(ret->why),
-			       "%.150s:%u: %s host '%.60s'", rule->at.file,
-			       rule->at.line, why, rule->host);
+		(void)snprintf(ret->why, sizeof(ret->why), "%s host '%.150s'",
+			       why, rule->host);
 	else
 		(void)snprintf(ret->why, sizeof(ret->why), "%s", why);
 }

@@ -75,6 +75,15 @@ static const char *text_of(struct reader *r, const char *top, const char *key)
 	return l ? l->value : NULL;
 }
 
+/* Where an item of a list stands: where its leading key does. */
+static struct origin item_origin(struct reader *r, const char *top,
+				 const char *key)
+{
+	const struct flat_line *l = get(r, top, key);
+
+	return origin_of(l ? l : flat_below(&r->p->flat, top));
+}
+
 static void read_word(struct reader *r, const char *top, const char *key,
 		      struct policy_word *ret)
 {
@@ -244,7 +253,7 @@ static void read_mounts(struct reader *r)
 		const char *mode;
 
 		(void)snprintf(top, sizeof(top), "sandbox.mounts.%zu", i);
-		m[i].at = origin_of(flat_below(&r->p->flat, top));
+		m[i].at = item_origin(r, top, "from");
 		m[i].from = text_of(r, top, "from");
 		m[i].to = text_of(r, top, "to");
 		mode = text_of(r, top, "mode");
@@ -326,7 +335,7 @@ static void read_host(struct reader *r, const char *top,
 	char secret[PATH_MAX_FLAT];
 	const char *bytes = text_of(r, top, "bytes");
 
-	ret->at = origin_of(flat_below(&r->p->flat, top));
+	ret->at = item_origin(r, top, "host");
 	ret->host = text_of(r, top, "host");
 	if (!ret->host)
 		(void)cannot(r, &ret->at, "a rule has no 'host'");
@@ -381,8 +390,7 @@ static enum operands operands_of(const char *word)
 static void read_rule(struct reader *r, const char *top,
 		      struct command_rule *ret)
 {
-	const struct flat_line *first = flat_below(&r->p->flat, top);
-	const struct origin at = origin_of(first);
+	const struct origin at = item_origin(r, top, "name");
 	struct policy_list list = { 0 };
 	char args[PATH_MAX_FLAT];
 	char second[PATH_MAX_FLAT];
@@ -535,7 +543,7 @@ static void read_filters(struct reader *r)
 
 		(void)snprintf(top, sizeof(top), "filters.%zu", i);
 		(void)snprintf(match, sizeof(match), "%s.match", top);
-		f[i].at = origin_of(flat_below(&r->p->flat, top));
+		f[i].at = item_origin(r, top, "do");
 		f[i].regex = text_of(r, match, "regex");
 		if (!f[i].regex)
 			read_list(r, top, "match", &f[i].match);
@@ -557,7 +565,7 @@ static void read_test(struct reader *r, const char *top,
 	const char *expect = text_of(r, top, "expect");
 	char sub[80];
 
-	ret->at = origin_of(flat_below(&r->p->flat, top));
+	ret->at = item_origin(r, top, "name");
 	ret->name = text_of(r, top, "name");
 	read_list(r, top, "run", &ret->run);
 	ret->command = text_of(r, top, "command");

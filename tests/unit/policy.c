@@ -67,7 +67,8 @@ TEST(flat_good)
 	CHECK(p->has_commands);
 	CHECK_INT((long long)p->commands.n_allow, 2);
 	CHECK_STR(p->commands.allow[0].name, "ls");
-	CHECK_STR(p->commands.allow[0].file, "c");
+	CHECK_STR(p->commands.allow[0].file, "x\ty");
+	CHECK_INT(p->commands.allow[0].line, 5);
 	CHECK_STR(p->commands.allow[0].flags[1], "-a");
 	CHECK(!p->commands.allow[0].flags[2]);
 	CHECK(!p->commands.allow[1].flags && !p->commands.allow[1].sub);
@@ -278,31 +279,34 @@ static void fill(struct policy_request *r, const char *ask)
 #define ALLOW DECISION_ALLOW, NULL
 #define DENY  DECISION_DENY
 
+static void run_row(const struct row *row, size_t i)
+{
+	struct err err = { 0 };
+	struct policy *p = row->policy ? parse(row->policy, &err) : NULL;
+	struct policy_request req = { 0 };
+	struct policy_verdict v;
+	bool ok;
+
+	if (row->policy && !p) {
+		printf("# row %zu: %s\n", i, err.text);
+		CHECK(p);
+		return;
+	}
+	fill(&req, row->ask);
+	policy_decide(p, &req, &v);
+	ok = v.decision == row->decision &&
+	     (!row->why || strstr(v.why, row->why));
+	if (!ok)
+		printf("# row %zu (%s): %d '%s'\n", i, row->ask,
+		       (int)v.decision, v.why);
+	CHECK(ok);
+	policy_free(p);
+}
+
 static void run_rows(const struct row *rows, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct err err = { 0 };
-		struct policy *p = rows[i].policy ? parse(rows[i].policy, &err)
-						  : NULL;
-		struct policy_request req = { 0 };
-		struct policy_verdict v;
-		bool ok;
-
-		if (rows[i].policy && !p) {
-			printf("# row %zu: %s\n", i, err.text);
-			CHECK(p);
-			continue;
-		}
-		fill(&req, rows[i].ask);
-		policy_decide(p, &req, &v);
-		ok = v.decision == rows[i].decision &&
-		     (!rows[i].why || strstr(v.why, rows[i].why));
-		if (!ok)
-			printf("# row %zu (%s): %d '%s'\n", i, rows[i].ask,
-			       (int)v.decision, v.why);
-		CHECK(ok);
-		policy_free(p);
-	}
+	for (size_t i = 0; i < n; i++)
+		run_row(&rows[i], i);
 }
 
 TEST(decide_numbers_and_the_rest)
