@@ -347,7 +347,7 @@ static void tighten(struct guard *g)
 struct question {
 	struct policy_request req;
 	struct request_mount mounts[SPEC_MAX_ITEMS + 1];
-	struct mount_facts facts[SPEC_MAX_ITEMS + 1];
+	struct mount_facts *facts; /* of the binds, then of the workspace */
 	struct request_place places[SPEC_MAX_ITEMS];
 	const char *layers[WIRE_LAYERS];
 };
@@ -382,6 +382,11 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 	struct cordon_spec *s = g->spec;
 	struct policy_request *req = &q->req;
 
+	if (s->n_binds == 0 && !s->workspace)
+		return 0;
+	q->facts = calloc(s->n_binds + 1, sizeof(*q->facts));
+	if (!q->facts)
+		return no_memory(err);
 	for (size_t i = 0; i < s->n_binds; i++) {
 		struct spec_bind *b = &s->binds[i];
 		const struct mount_ask ask = { .source = b->source,
@@ -608,6 +613,7 @@ int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err)
 int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
 {
 	_cleanup_free_ struct question *q = NULL;
+	int r;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->given = s;
@@ -618,7 +624,9 @@ int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
 		return no_memory(err);
 	if (copy_spec(ret, err) < 0)
 		return -err->code;
-	return decide(ret, q, err);
+	r = decide(ret, q, err);
+	free(q->facts);
+	return r;
 }
 
 /* afterwards */
