@@ -28,6 +28,11 @@
 
 /* which file */
 
+/*
+ * A file that was found rather than named: in a directory that somebody else
+ * wrote it could give that person's permissions to our runs. Not even that it
+ * is there is ignored, since it may have been meant to forbid.
+ */
 static int try_file(const char *path, char **ret, struct err *err)
 {
 	struct stat st;
@@ -37,6 +42,13 @@ static int try_file(const char *path, char **ret, struct err *err)
 			return 0;
 		return err_errno(err, errno, "look for a policy: '%s'", path);
 	}
+	if ((st.st_uid != geteuid() && st.st_uid != 0) ||
+	    (st.st_mode & S_IWOTH))
+		return err_set(err, EPERM,
+			       "the policy '%s' was found here, and belongs to "
+			       "someone else or may be written by all; name it "
+			       "with --policy if it is meant",
+			       path);
 	*ret = strdup(path);
 	return *ret ? 0 : err_set(err, ENOMEM, "out of memory");
 }

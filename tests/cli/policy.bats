@@ -637,3 +637,11 @@ print(next(v["file"] for v in json.load(sys.stdin)["values"] if v["path"] == "sa
 	refused "there is no policy" policy check
 	refused "there is no policy" policy show
 }
+
+@test "policy: a file that somebody else may write is not obeyed unless it is named" {
+	policy "version: 1" "sandbox: {memory: 64m}"
+	"$cordon" run -- true
+	chmod o+w cordon.yaml
+	refused "belongs to someone else" run -- true
+	"$cordon" run --policy cordon.yaml -- true
+}
