@@ -132,26 +132,25 @@ static int ask_person(struct guard *g, const struct buf *code, struct err *err)
 		.line = g->rule ? g->rule->line : 0,
 		.cancel = NO_FD,
 	};
-	struct approve_answer answer;
+	struct approve_answer *answer = &g->answer;
 	char text[600];
 
 	who_is_asked(g->policy, &req);
-	if (approve_ask(&req, &answer, err) < 0) {
+	g->was_asked = approve_ask(&req, answer, err) == 0;
+	if (!g->was_asked) {
 		(void)snprintf(text, sizeof(text),
 			       "a person must be asked (%.200s), and that "
 			       "failed: %.200s",
 			       g->verdict.why, err->text);
 		return denied(g, err, text);
 	}
-	if (!answer.is_allowed) {
+	if (!answer->is_allowed) {
 		(void)snprintf(text, sizeof(text),
 			       "a person was asked (%.200s), and the answer is "
 			       "no: %.250s",
-			       g->verdict.why, answer.reason);
+			       g->verdict.why, answer->reason);
 		return denied(g, err, text);
 	}
-	(void)snprintf(g->answer, sizeof(g->answer), "%.100s, %s: %.200s",
-		       answer.by, answer.scope, answer.reason);
 	return 0;
 }
 

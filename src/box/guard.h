@@ -23,6 +23,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "box/approve.h"
 #include "box/prepare.h"
 #include "box/spec.h"
 #include "policy/decide.h"
@@ -42,7 +43,8 @@ struct guard {
 	enum refusal refused;            /* a result rather than an error */
 	const struct command_rule *rule; /* that decided, if one did */
 	bool owns_programs;              /* spec->programs is not given's */
-	char answer[400];                /* of a person who was asked */
+	bool was_asked;                  /* a person, whose answer this is */
+	struct approve_answer answer;
 	struct strv owned;
 	struct guard_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;

@@ -555,11 +555,12 @@ static int record_start(struct cordon_job *j, struct err *why)
 						 : NULL;
 	struct record_decision d = {
 		.decision = j->prep.refused == REFUSED_DENIED ? "deny"
-			    : g->answer[0]                    ? "ask"
+			    : g->was_asked                    ? "ask"
 							      : "allow",
 		.reason = j->prep.refused ? why->text
-			  : g->answer[0]  ? g->answer
+			  : g->was_asked  ? g->answer.reason
 					  : NULL,
+		.answer = g->was_asked ? &g->answer : NULL,
 		.policy_file = file ? file->name : NULL,
 		.policy_sha256 = file ? file->sha256 : NULL,
 	};

@@ -8,10 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/json.h"
 #include "base/util.h"
 #include "box/handle.h"
 #include "box/prepare.h"
 #include "ledger/ledger.h"
+#include "ledger/redact.h"
 
 #define MAX_MOUNTS (2 * SPEC_MAX_ITEMS + 8)
 #define MAX_ARGS   256
@@ -151,6 +154,74 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 	return r;
 }
 
+/* What a person was shown, without secrets: the first of it is enough. */
+static void put_subject(struct json *j, const struct cordon_spec *s)
+{
+	const char *words[MAX_ARGS];
+	names_t list = list_words(s, words);
+	struct buf text;
+
+	buf_init(&text, 64 << 10);
+	for (size_t i = 0; list && list[i]; i++) {
+		if (i)
+			(void)buf_puts(&text, " ");
+		if (i && redact_is_secret_flag(list[i - 1]))
+			(void)buf_puts(&text, "[redacted]");
+		else
+			(void)redact(&text, list[i], strlen(list[i]));
+	}
+	if (!list && s->n_blocks)
+		buf_printf(&text, "%s code, %zu bytes", s->blocks[0].lang_name,
+			   s->blocks[0].len);
+	json_str(j, "subject", text.data ? text.data : "");
+	buf_done(&text);
+}
+
+static int append(struct ledger *l, const char *kind, struct json *j,
+		  struct err *err)
+{
+	int r;
+
+	json_close(j, '}');
+	r = j->out->error ? err_set(err, ENOMEM, "out of memory")
+			  : ledger_append(l, kind, j->out->data, NULL, err);
+	buf_done(j->out);
+	return r;
+}
+
+/* That a person was asked, and what the answer was. */
+static int write_answer(struct ledger *l, const struct cordon_spec *s,
+			const char *run, const struct record_decision *d,
+			struct err *err)
+{
+	const struct approve_answer *a = d->answer;
+	struct buf out;
+	struct json j = { .out = &out };
+
+	if (!a)
+		return 0;
+	buf_init(&out, 256 << 10);
+	json_open(&j, NULL, '{');
+	json_str(&j, "approval", a->id[0] ? a->id : "-");
+	json_str(&j, "run", run);
+	json_str(&j, "what", s->n_blocks ? "code" : "command");
+	put_subject(&j, s);
+	if (append(l, "approval.request", &j, err) < 0)
+		return -err->code;
+	buf_init(&out, 64 << 10);
+	j = (struct json){ .out = &out };
+	json_open(&j, NULL, '{');
+	json_str(&j, "approval", a->id[0] ? a->id : "-");
+	json_str(&j, "run", run);
+	json_str(&j, "decision", a->is_allowed ? "allow" : "deny");
+	if (a->scope[0])
+		json_str(&j, "scope", a->scope);
+	if (a->reason[0])
+		json_str(&j, "reason", a->reason);
+	json_str(&j, "by", a->by[0] ? a->by : "nobody");
+	return append(l, "approval.answer", &j, err);
+}
+
 int recorder_start(struct recorder *r, const struct cordon_spec *s,
 		   const struct cordon_result *result,
 		   const struct record_decision *d, struct err *err)
@@ -158,6 +229,7 @@ int recorder_start(struct recorder *r, const struct cordon_spec *s,
 	if (s->no_ledger)
 		return 0;
 	if (ledger_open(NULL, &r->ledger, err) < 0 ||
+	    write_answer(r->ledger, s, result->id, d, err) < 0 ||
 	    write_start(r->ledger, s, result, d, err) < 0) {
 		recorder_done(r);
 		return err_wrap(err, "record the run, which therefore does "

@@ -7,6 +7,7 @@
  */
 
 #include "base/err.h"
+#include "box/approve.h"
 #include "box/result.h"
 #include "box/spec.h"
 
@@ -21,6 +22,7 @@ struct record_decision {
 	const char *reason;
 	const char *policy_file;
 	const char *policy_sha256;
+	const struct approve_answer *answer; /* of a person, NULL: not asked */
 };
 
 /* On the disk when it returns 0. */

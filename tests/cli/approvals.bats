@@ -506,3 +506,23 @@ standing() {
 	output=$(cat answer)
 	is "$(field decision)" deny
 }
+
+@test "approvals: a run that asks waits for its answer, and both are on the record" {
+	printf 'version: 1\nextends: cautious\napprovals: {expire: 30s}\n' >p.yaml
+	export CORDON_STATE_DIR=$dir/run-state
+	setsid "$cordon" run --policy p.yaml -- echo done --password hunter2 >out 2>err &
+	asker=$!
+	for _ in $(seq 100); do
+		id=$("$cordon" approvals list --json | grep -o '"id":"[^"]*"' | head -1 | cut -d'"' -f4)
+		[ -z "$id" ] || break
+		sleep 0.1
+	done
+	"$cordon" approvals approve "$id" --reason "seen"
+	wait "$asker"
+	is "$(cat out)" "done --password hunter2"
+	run "$cordon" audit list
+	has "$output" "approval.request"
+	has "$output" "seen"
+	lacks "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl)" hunter2
+	"$cordon" audit verify
+}
