@@ -23,7 +23,7 @@ static char *own_file(size_t *ret_size)
 	char *data;
 
 	CHECK(fd >= 0 && fstat(fd, &st) == 0);
-	data = malloc((size_t)st.st_size);
+	data = malloc((size_t)st.st_size + 1);
 	CHECK_INT(io_read_full(fd, data, (size_t)st.st_size), st.st_size);
 	*ret_size = (size_t)st.st_size;
 	return data;
