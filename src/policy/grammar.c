@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What was left out, and why, stands with each program. Written from the
- * manuals of
- * coreutils 9.1, grep 3.8, findutils 4.9, sed 4.9, mawk 1.3.4, gawk 5.2,
- * busybox 1.35, jq 1.6, curl 7.88, python 3.11 and node 18.
+ * What was left out, and why, stands with each program. The versions in mind
+ * are coreutils 9.1, grep 3.8, findutils 4.9, sed 4.9, mawk 1.3.4, gawk 5.2,
+ * busybox 1.35, jq 1.6, curl 7.88, python 3.11 and node 18; the tables were
+ * not checked by a program against them.
  */
 
 #include "policy/grammar.h"
