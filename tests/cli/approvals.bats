@@ -510,7 +510,7 @@ standing() {
 @test "approvals: a run that asks waits for its answer, and both are on the record" {
 	printf 'version: 1\nextends: cautious\napprovals: {expire: 30s}\n' >p.yaml
 	export CORDON_STATE_DIR=$dir/run-state
-	setsid "$cordon" run --policy p.yaml -- echo done --password hunter2 >out 2>err &
+	setsid "$cordon" run --policy p.yaml -- echo ended --password hunter2 >out 2>err &
 	asker=$!
 	for _ in $(seq 100); do
 		id=$("$cordon" approvals list --json | grep -o '"id":"[^"]*"' | head -1 | cut -d'"' -f4)
@@ -519,7 +519,7 @@ standing() {
 	done
 	"$cordon" approvals approve "$id" --reason "seen"
 	wait "$asker"
-	is "$(cat out)" "done --password hunter2"
+	is "$(cat out)" "ended --password hunter2"
 	run "$cordon" audit list
 	has "$output" "approval.request"
 	has "$output" "seen"
