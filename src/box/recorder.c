@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,6 @@
 #include "ledger/redact.h"
 
 #define MAX_MOUNTS (2 * SPEC_MAX_ITEMS + 8)
-#define MAX_ARGS   256
 
 /*
  * What the box cannot start without, whatever the machine has: the layers
@@ -88,25 +88,45 @@ static size_t list_code(const struct cordon_spec *s, struct ledger_code *c)
 	return s->n_blocks;
 }
 
-/* A command line as one list, with what joins its programs in between. */
-static names_t list_words(const struct cordon_spec *s, const char **words)
+static size_t count_words(const struct cordon_spec *s)
+{
+	size_t n = s->n_line + 2;
+
+	for (size_t i = 0; i < s->n_line; i++)
+		n += s->line[i].argv.n;
+	return n;
+}
+
+/*
+ * A command line as one list, with what joins its programs in between: all of
+ * it, whatever its length, since a program could stand at the end. The caller
+ * frees the list; NULL where there is only code.
+ */
+static int list_words(const struct cordon_spec *s, const char ***ret,
+		      struct err *err)
 {
 	static const char *const joins[] = { "&&", "||", ";", "|" };
+	const char **words;
 	size_t n = 0;
 
-	if (s->command.n)
-		return (names_t)s->command.v;
+	*ret = NULL;
+	if (s->n_line == 0 && s->command.n == 0 && !s->command_line)
+		return 0;
+	words = calloc(count_words(s) + s->command.n, sizeof(*words));
+	if (!words)
+		return err_set(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < s->command.n; i++)
+		words[n++] = s->command.v[i];
 	for (size_t i = 0; i < s->n_line; i++) {
-		if (i > 0 && n < MAX_ARGS - 1)
+		if (i > 0)
 			words[n++] = joins[s->line[i].join];
-		for (size_t k = 0; k < s->line[i].argv.n && n < MAX_ARGS - 1;
-		     k++)
+		for (size_t k = 0; k < s->line[i].argv.n; k++)
 			words[n++] = s->line[i].argv.v[k];
 	}
-	if (n == 0 && s->command_line)
+	if (n == 0)
 		words[n++] = s->command_line;
-	words[n] = NULL;
-	return n ? words : NULL;
+	*ret = words;
+	return 0;
 }
 
 static int write_start(struct ledger *l, const struct cordon_spec *s,
@@ -116,7 +136,7 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 	struct ledger_mount mounts[MAX_MOUNTS];
 	struct ledger_limit limits[16];
 	struct ledger_code code[SPEC_MAX_BLOCKS];
-	const char *words[MAX_ARGS];
+	_cleanup_free_ const char **words = NULL;
 	const char *layers[8];
 	struct strv env = { 0 };
 	struct ledger_run_start start = {
@@ -127,7 +147,6 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 		.reason = d->reason,
 		.policy_file = d->policy_file,
 		.policy_sha256 = d->policy_sha256,
-		.argv = list_words(s, words),
 		.code = code,
 		.n_code = list_code(s, code),
 		.workdir = s->workdir ? s->workdir : "/workspace",
@@ -147,6 +166,11 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 		strv_done(&env);
 		return err_set(err, ENOMEM, "out of memory");
 	}
+	if (list_words(s, &words, err) < 0) {
+		strv_done(&env);
+		return -err->code;
+	}
+	start.argv = words;
 	list_layers(s, layers);
 	start.env = (names_t)env.v;
 	r = ledger_run_start(l, &start, err);
@@ -157,10 +181,11 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 /* What a person was shown, without secrets: the first of it is enough. */
 static void put_subject(struct json *j, const struct cordon_spec *s)
 {
-	const char *words[MAX_ARGS];
-	names_t list = list_words(s, words);
+	_cleanup_free_ const char **list = NULL;
+	struct err unused = { 0 };
 	struct buf text;
 
+	(void)list_words(s, &list, &unused);
 	buf_init(&text, 64 << 10);
 	for (size_t i = 0; list && list[i]; i++) {
 		if (i)

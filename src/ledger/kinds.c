@@ -64,6 +64,8 @@ MEMBERS(run_start) = {
 	POLICY,
 	{ "argv", 'a', false, "the program and its arguments, redacted" },
 	{ "argc", 'i', false, "how many there were, if argv is cut" },
+	{ "argv_sha256", 'h', false,
+	  "of all, each with a NUL, if argv is cut or not UTF-8" },
 	{ "code", 'a', false, "each block: lang, sha256, size, text if kept" },
 	{ "env", 'o', false, "the box's environment, redacted" },
 	{ "workdir", 's', false, "where the program starts" },

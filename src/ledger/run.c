@@ -108,12 +108,36 @@ static void put_item(struct json *j, const char *name, const char *key,
 	buf_done(&b);
 }
 
+/* What cannot be shown as it is can still be told from anything else. */
+static void put_argv_hash(struct json *j, names_t argv)
+{
+	unsigned char hash[SHA256_SIZE];
+	char hex[2 * SHA256_SIZE + 1];
+	struct sha256 s;
+
+	sha256_init(&s);
+	for (size_t i = 0; argv[i]; i++)
+		sha256_add(&s, argv[i], strlen(argv[i]) + 1);
+	sha256_end(&s, hash);
+	hex_format(hash, sizeof(hash), hex);
+	json_str(j, "argv_sha256", hex);
+}
+
+static bool is_shown(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len < MAX_ITEM && utf8_check(text, len);
+}
+
 static void put_argv(struct json *j, names_t argv)
 {
+	bool is_exact = true;
 	size_t n = 0;
 
 	json_open(j, "argv", '[');
 	for (; argv[n] && has_room(j, n, 1); n++) {
+		is_exact = is_exact && is_shown(argv[n]);
 		if (n > 0 && redact_is_secret_flag(argv[n - 1]))
 			json_str(j, NULL, "[redacted]");
 		else
@@ -124,7 +148,10 @@ static void put_argv(struct json *j, names_t argv)
 		while (argv[n])
 			n++;
 		json_int(j, "argc", (int64_t)n);
+		is_exact = false;
 	}
+	if (!is_exact)
+		put_argv_hash(j, argv);
 }
 
 static void put_env(struct json *j, names_t env)

@@ -345,3 +345,18 @@ ledger_setup() {
 	refused "takes ID" audit show
 	refused "no flag" audit list --head x
 }
+
+@test "audit: a program at the end of a long line is on the record, by hash" {
+	export CORDON_STATE_DIR=$dir/long-state
+	pad=$(seq -s ' ' 400)
+	"$cordon" run --command "echo $pad ; true" >/dev/null
+	"$cordon" run --command "echo $pad ; false" >/dev/null || true
+	"$cordon" run -- printf '%s' $'\xff' >/dev/null
+	"$cordon" run -- printf '%s' $'\xfe' >/dev/null
+	"$cordon" run -- echo short >/dev/null
+	# Two that differ only where it is not shown, twice; one that is shown.
+	is "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl | grep -c argv_sha256)" 4
+	is "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl | grep -o 'argv_sha256":"[0-9a-f]*' | sort -u | wc -l)" 4
+	is "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl | grep -c '"argc":403')" 2
+	"$cordon" audit verify
+}
