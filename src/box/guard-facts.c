@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "base/state.h"
 #include "base/util.h"
-#include "box/state.h"
 #include "policy/never.h"
 
 /* The path without links, of the very file that `fd` is. */
@@ -90,15 +90,43 @@ static const char *credential_of(int fd)
 	return NULL;
 }
 
+/*
+ * The real path of what may not exist yet: that of the nearest directory above
+ * it that does, and the rest as it is. The first run makes it, inside what it
+ * mounts if nobody looked.
+ */
+static bool real_place(const char *path, char *ret, size_t size)
+{
+	char part[PATH_MAX];
+	char real[PATH_MAX];
+	size_t at = strlen(path);
+
+	if (at >= sizeof(part))
+		return false;
+	memcpy(part, path, at + 1);
+	while (!realpath(at ? part : "/", real)) {
+		if (at == 0 || (errno != ENOENT && errno != ENOTDIR))
+			return false;
+		while (at > 0 && part[--at] != '/')
+			;
+		part[at] = '\0';
+	}
+	return snprintf(ret, size, "%s%s", strcmp(real, "/") == 0 ? "" : real,
+			path + at) < (int)size;
+}
+
 static void look_at_state(struct request_mount *m)
 {
 	struct err ignored = { 0 };
 	char path[PATH_MAX];
 	char real[PATH_MAX];
 
-	if (state_path(path, sizeof(path), &ignored) < 0 ||
-	    !realpath(path, real))
+	if (state_path(path, sizeof(path), &ignored) < 0)
+		return; /* then nothing can be recorded, and nothing runs */
+	if (!real_place(path, real, sizeof(real))) {
+		m->is_state = true; /* nobody knows: not mounted */
 		return;
+	}
 	m->is_state = path_is_below(m->path, real);
 	m->holds_state = path_is_below(real, m->path);
 }

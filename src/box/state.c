@@ -4,36 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/state.h"
 #include "base/util.h"
-
-int state_path(char *ret, size_t size, struct err *err)
-{
-	const char *own = getenv("CORDON_STATE_DIR");
-	const char *xdg = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-	int n;
-
-	if (own && *own)
-		n = snprintf(ret, size, "%s", own);
-	else if (geteuid() == 0)
-		n = snprintf(ret, size, "/var/lib/cordon");
-	else if (xdg && *xdg)
-		n = snprintf(ret, size, "%s/cordon", xdg);
-	else if (home && *home)
-		n = snprintf(ret, size, "%s/.local/state/cordon", home);
-	else
-		return err_set(err, ENOENT,
-			       "there is no place for state: set HOME or "
-			       "CORDON_STATE_DIR");
-	if (n < 0 || (size_t)n >= size)
-		return err_set(err, ENAMETOOLONG, "the state path is too long");
-	return 0;
-}
 
 static int make_parents(char *path)
 {

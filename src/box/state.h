@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * Where Cordon keeps what outlives a run: CORDON_STATE_DIR, else for root
- * /var/lib/cordon, else $XDG_STATE_HOME/cordon, else ~/.local/state/cordon.
- */
-
-#include <stddef.h>
-
 #include "base/err.h"
 
-/* Its path, absolute if the caller's variables are; 0 or -errno. */
-int state_path(char *ret, size_t size, struct err *err);
-
 /*
- * A directory below it, made where it is missing (mode 0700), as a
- * descriptor. -EPERM if somebody else owns it or may write to it.
+ * A directory below the state directory (base/state.h), made where it is
+ * missing (mode 0700), as a descriptor. -EPERM if somebody else owns it or
+ * may write to it.
  */
 int state_open(const char *name, struct err *err);

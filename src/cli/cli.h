@@ -4,6 +4,7 @@
 /* The commands of `cordon`, one file each; the table is in main.c. */
 
 #include "base/err.h"
+#include "base/say.h"
 
 enum {
 	EXIT_OURS = 125, /* Cordon's own failure, or a bad call */
@@ -25,9 +26,3 @@ int cmd_completion(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_desk(int argc, char **argv); /* becomes cordon-desk */
-
-/* One line on standard error, "cordon: ..." */
-void say(const char *fmt, ...) PRINTF(1, 2);
-
-/* Whether to use colour on this descriptor. */
-int use_colour(int fd);

@@ -11,6 +11,7 @@
  */
 
 #include "base/err.h"
+#include "base/say.h"
 #include "base/util.h"
 
 enum {
@@ -23,8 +24,3 @@ int cmd_policy(int argc, char **argv);
 int cmd_approvals(int argc, char **argv);
 /* audit.c: list, show, follow, verify, export, seal */
 int cmd_audit(int argc, char **argv);
-
-/* One line on standard error, "cordon: ..." */
-void say(const char *fmt, ...) PRINTF(1, 2);
-/* Whether to use colour on this descriptor. */
-int use_colour(int fd);

@@ -9,38 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/state.h"
 #include "base/util.h"
-
-/* Where it is, as the environment says. */
-static int find(char *ret, size_t size, struct err *err)
-{
-	const char *given = getenv("CORDON_STATE_DIR");
-	const char *xdg = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-	int n;
-
-	if (given && *given)
-		n = snprintf(ret, size, "%s", given);
-	else if (geteuid() == 0)
-		n = snprintf(ret, size, "/var/lib/cordon");
-	else if (xdg && *xdg)
-		n = snprintf(ret, size, "%s/cordon", xdg);
-	else if (home && *home)
-		n = snprintf(ret, size, "%s/.local/state/cordon", home);
-	else
-		return err_set(err, ENOENT,
-			       "there is no state directory: set "
-			       "CORDON_STATE_DIR or HOME");
-	if (n < 0 || (size_t)n >= size)
-		return err_set(err, ENAMETOOLONG,
-			       "the state directory's name is too long");
-	if (*ret != '/')
-		return err_set(err, EINVAL,
-			       "state directory '%s': its name "
-			       "must begin with a slash",
-			       ret);
-	return 0;
-}
 
 /* The directories above it and itself, where they are missing. */
 static int make(char *path, struct err *err)
@@ -81,7 +51,7 @@ int desk_state_open(struct state *s, struct err *err)
 	size_t len;
 
 	s->fd = NO_FD;
-	if (find(path, sizeof(path), err) < 0)
+	if (state_path(path, sizeof(path), err) < 0)
 		return -err->code;
 	for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
 		path[len - 1] = '\0';

@@ -43,12 +43,7 @@
 
 struct ledger;
 
-/*
- * Where state is kept: $CORDON_STATE_DIR, /var/lib/cordon for root, else
- * $XDG_STATE_HOME/cordon or ~/.local/state/cordon. Nothing is made.
- */
-int ledger_state_dir(char *ret, size_t size, struct err *err);
-/* The directory `ledger` there. */
+/* The directory `ledger` in the state directory (base/state.h). */
 int ledger_dir(char *ret, size_t size, struct err *err);
 
 /*

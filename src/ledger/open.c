@@ -11,51 +11,15 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "base/state.h"
 #include "base/util.h"
 #include "ledger/internal.h"
 #include "ledger/line.h"
 
-static const char *variable(const char *name)
-{
-	const char *v = getenv(name);
-
-	return v && *v ? v : NULL;
-}
-
-int ledger_state_dir(char *ret, size_t size, struct err *err)
-{
-	const char *own = variable("CORDON_STATE_DIR");
-	const char *xdg = variable("XDG_STATE_HOME");
-	const char *home = variable("HOME");
-	int n;
-
-	if (own)
-		n = snprintf(ret, size, "%s", own);
-	else if (geteuid() == 0)
-		n = snprintf(ret, size, "/var/lib/cordon");
-	else if (xdg)
-		n = snprintf(ret, size, "%s/cordon", xdg);
-	else if (home)
-		n = snprintf(ret, size, "%s/.local/state/cordon", home);
-	else
-		return err_set(err, ENOENT,
-			       "find the state directory: set "
-			       "'CORDON_STATE_DIR' or 'HOME'");
-	if (n < 0 || (size_t)n >= size)
-		return err_set(err, ENAMETOOLONG,
-			       "the state directory's name is too long");
-	if (ret[0] != '/')
-		return err_set(err, EINVAL,
-			       "the state directory '%s' is not an absolute "
-			       "path",
-			       ret);
-	return 0;
-}
-
 int ledger_dir(char *ret, size_t size, struct err *err)
 {
 	size_t len;
-	int r = ledger_state_dir(ret, size, err);
+	int r = state_path(ret, size, err);
 
 	if (r < 0)
 		return r;
@@ -179,7 +143,7 @@ static int open_head(struct ledger *l, struct err *err)
 
 int ledger_open(const char *dir, struct ledger **ret, struct err *err)
 {
-	const char *size = variable("CORDON_LEDGER_FILE_SIZE");
+	const char *size = getenv("CORDON_LEDGER_FILE_SIZE");
 	struct ledger *l = calloc(1, sizeof(*l));
 	int r;
 
@@ -188,7 +152,7 @@ int ledger_open(const char *dir, struct ledger **ret, struct err *err)
 	l->dir_fd = l->head = l->fd = NO_FD;
 	l->file_size = LEDGER_FILE_SIZE;
 	buf_init(&l->line, LINE_MAX_SIZE + 1024);
-	if (size && num_parse_size(size, &l->file_size) < 0)
+	if (size && *size && num_parse_size(size, &l->file_size) < 0)
 		r = err_set(err, EINVAL,
 			    "CORDON_LEDGER_FILE_SIZE is not a size: '%s'",
 			    size);

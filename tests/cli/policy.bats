@@ -645,3 +645,19 @@ print(next(v["file"] for v in json.load(sys.stdin)["values"] if v["path"] == "sa
 	refused "belongs to someone else" run -- true
 	"$cordon" run --policy cordon.yaml -- true
 }
+
+@test "policy: P54 the state of a first run is not in what that run may write" {
+	mkdir w
+	for place in "$dir/w/a/state" "$dir/w/state"; do
+		export CORDON_STATE_DIR=$place
+		run --separate-stderr "$cordon" run -v "$dir/w:/w:rw" -- sh -c 'ls /w'
+		is "$status" 126
+		has "$stderr" "own state"
+		"$cordon" audit verify
+		rm -rf w/* && run --separate-stderr "$cordon" run -v "$dir/w:/w" -- true
+		[ "$status" -ne 0 ]
+		rm -rf w/*
+	done
+	export CORDON_STATE_DIR=$dir/elsewhere
+	"$cordon" run -v "$dir/w:/w:rw" -- touch /w/x
+}

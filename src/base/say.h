@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* How our programs speak to the person at the terminal. */
+
+#include "base/err.h"
+
+/* One line on standard error, "cordon: ..." */
+void say(const char *fmt, ...) PRINTF(1, 2);
+
+/* Whether to use colour on this descriptor. */
+int use_colour(int fd);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Where Cordon keeps what outlives a run: CORDON_STATE_DIR, else for root
+ * /var/lib/cordon, else $XDG_STATE_HOME/cordon, else ~/.local/state/cordon.
+ */
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* Its path, always absolute; nothing is made. 0 or -errno. */
+int state_path(char *ret, size_t size, struct err *err);
