@@ -289,7 +289,16 @@ static void kill_anywhere(const char *word)
 		/* The command, with the keeper in it; or pid 1 of the box. */
 		if (i % 3 == 1)
 			victim = find_child(pid, "cordon-init");
-		(void)kill(victim > 0 ? victim : pid, SIGKILL);
+		if (victim > 0)
+			(void)kill(victim, SIGKILL);
+		/*
+		 * A box may outlive the first kill: an init that had no work
+		 * yet is replaced by another one, and an ordinary user may
+		 * not kill one that has the box's uid.
+		 */
+		if (victim != pid)
+			sleep_us(random_below(30000));
+		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, 0);
 	}
 	check_nothing_left(word, mounts);
