@@ -19,7 +19,9 @@
 
 struct cordon {
 	int sock;
-	pid_t keeper; /* 0: stepped by the caller */
+	pid_t keeper;            /* 0: stepped by the caller, */
+	void (*turn)(void *arg); /* and by this where it helps */
+	void *turn_arg;
 	uint32_t next_job;
 	bool is_lost; /* the keeper is gone */
 	struct cordon_job *jobs;

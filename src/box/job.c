@@ -61,7 +61,8 @@ struct cordon_job {
 	struct capture err_cap;
 	struct capture both_cap;
 	struct cordon_result *result;
-	bool has_ended;
+	bool is_over;   /* the result is complete */
+	bool has_ended; /* and nothing of the box is left */
 	bool has_flooded;
 	atomic_flag cancel_asked;
 	_Atomic(char *) cancel_reason;
@@ -277,7 +278,7 @@ static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 	message_truncation(run, &r->warnings);
 	guard_sweep(&j->guard, &r->violations);
 	record_end(j);
-	j->has_ended = true;
+	j->is_over = true;
 }
 
 static void take_tty(struct cordon_job *j, int *fd)
@@ -301,7 +302,9 @@ void job_take(struct cordon_job *j, const struct wire_msg *msg, int *fds,
 	if (j->has_ended)
 		return;
 	if (!msg) {
-		finish(j, &lost, NO_FD);
+		if (!j->is_over)
+			finish(j, &lost, NO_FD);
+		j->has_ended = true;
 	} else if (msg->type == WIRE_STARTED) {
 		if (n_fds > 0)
 			take_tty(j, &fds[0]);
@@ -311,8 +314,10 @@ void job_take(struct cordon_job *j, const struct wire_msg *msg, int *fds,
 		drain(j);
 		(void)add_run(j, &msg->outcome);
 		(void)io_send(j->handle->sock, &next, sizeof(next), NULL, 0);
-	} else if (msg->type == WIRE_ENDED) {
-		finish(j, &msg->outcome, n_fds > 0 ? fds[0] : NO_FD);
+	} else if (msg->type == WIRE_OVER || msg->type == WIRE_ENDED) {
+		if (!j->is_over)
+			finish(j, &msg->outcome, n_fds > 0 ? fds[0] : NO_FD);
+		j->has_ended = msg->type == WIRE_ENDED;
 	}
 	(void)!write(j->event, &one, sizeof(one));
 }
@@ -475,6 +480,7 @@ static void refuse(struct cordon_job *j, const struct err *why)
 	append_both(j, why->text);
 	keep(&r->output, &j->both_cap);
 	record_end(j);
+	j->is_over = true;
 	j->has_ended = true;
 }
 
@@ -579,6 +585,21 @@ static int record_start(struct cordon_job *j, struct err *why)
 	return -err.code;
 }
 
+/*
+ * The box is made while the record of its run is written. What cannot be
+ * said to the keeper now fails when the run itself is sent.
+ */
+static void send_ahead(struct cordon_job *j)
+{
+	const struct wire_head head = { WIRE_AHEAD, j->number };
+	struct cordon *c = j->handle;
+
+	if (!c->turn)
+		return;
+	(void)io_send(c->sock, &head, sizeof(head), &j->prep.box, 1);
+	c->turn(c->turn_arg);
+}
+
 /* The policy's word, then everything that can be wrong, then the record. */
 static int job_prepare(struct cordon_job *j, struct err *err)
 {
@@ -599,6 +620,8 @@ static int job_prepare(struct cordon_job *j, struct err *err)
 		r = prepare(j->spec, &j->prep, err);
 	if (r < 0 && !j->prep.refused)
 		return r;
+	if (!j->prep.refused)
+		send_ahead(j);
 	if (record_start(j, err) < 0)
 		return -err->code;
 	if (j->prep.refused)

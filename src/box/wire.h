@@ -186,19 +186,21 @@ struct wire_work {
 
 /* Messages. Each starts with its type and the number of the job. */
 enum wire_type {
-	WIRE_RUN = 1, /* client: fds box, work, stdin, stdout, stderr */
-	WIRE_CANCEL,  /* client */
-	WIRE_FLOOD,   /* client: more output than the hard limit */
-	WIRE_NEXT,    /* client, keeper: go on with the next block */
-	WIRE_TERM,    /* keeper: SIGTERM to the program */
-	WIRE_GO,      /* keeper: the ids are mapped */
-	WIRE_SPEC,    /* keeper: fd box */
-	WIRE_CONF,    /* keeper: fds tasks, then mounts in order */
-	WIRE_WORK,    /* keeper: fds work, stdin, stdout, stderr */
-	WIRE_STARTED, /* init, keeper: fd of the terminal, if any */
-	WIRE_BLOCK,   /* init, keeper: a block ended, more may follow */
-	WIRE_ENDED,   /* init, keeper: it is over */
-	WIRE_FAILED,  /* init: a stage failed */
+	WIRE_AHEAD = 1, /* client: fd box; a run of it is about to follow */
+	WIRE_RUN,       /* client: fds box, work, stdin, stdout, stderr */
+	WIRE_CANCEL,    /* client */
+	WIRE_FLOOD,     /* client: more output than the hard limit */
+	WIRE_NEXT,      /* client, keeper: go on with the next block */
+	WIRE_TERM,      /* keeper: SIGTERM to the program */
+	WIRE_GO,        /* keeper: the ids are mapped */
+	WIRE_SPEC,      /* keeper: fd box */
+	WIRE_CONF,      /* keeper: fds tasks, then mounts in order */
+	WIRE_WORK,      /* keeper: fds work, stdin, stdout, stderr */
+	WIRE_STARTED,   /* init, keeper: fd of the terminal, if any */
+	WIRE_BLOCK,     /* init, keeper: a block ended, more may follow */
+	WIRE_OVER,      /* keeper: as ENDED, but only init is left and dying */
+	WIRE_ENDED,     /* init, keeper: it is over, and nothing is left */
+	WIRE_FAILED,    /* init: a stage failed */
 };
 
 enum wire_end {

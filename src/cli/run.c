@@ -231,8 +231,14 @@ static void show(struct session *s, const struct cordon_result *r)
 		say("%s: %s", cordon_result_cause(r), message);
 }
 
+static void take_turn(void *arg)
+{
+	keeper_step(arg, 0);
+}
+
 static struct cordon *open_handle(struct session *s, struct err *err)
 {
+	struct cordon *c;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -244,7 +250,12 @@ static struct cordon *open_handle(struct session *s, struct err *err)
 		*err = s->keeper->refusal;
 		return NULL;
 	}
-	return handle_on(pair[0], err);
+	c = handle_on(pair[0], err);
+	if (c) {
+		c->turn = take_turn;
+		c->turn_arg = s->keeper;
+	}
+	return c;
 }
 
 static int run(struct session *s)

@@ -49,6 +49,10 @@ static void client_said(struct keeper *k)
 		run_request(k, &head, fds, n_fds);
 		return;
 	}
+	if (head.type == WIRE_AHEAD) {
+		run_ahead(k, fds, n_fds);
+		return;
+	}
 	for (int i = 0; i < n_fds; i++)
 		(void)close(fds[i]);
 	b = run_find(k, head.job);

@@ -202,6 +202,8 @@ int box_open_tasks(struct keeper *k, const struct box *b, int *ret_fds,
 /* Lets go of everything of a box that has no process any more. */
 void box_release(struct keeper *k, struct box *b);
 
+/* The writable places that it was watched by, once its end is told. */
+void box_close_disks(struct box *b);
 /* mounts.c: opens all mounts of the spec; bit i of ret_mask: fds has one. */
 int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err);
@@ -221,6 +223,8 @@ static inline bool init_is_gone(int r)
 }
 
 /* run.c */
+/* A run of this box is about to follow. */
+void run_ahead(struct keeper *k, int *fds, int n_fds);
 void run_request(struct keeper *k, const struct wire_head *head, int *fds,
 		 int n_fds);
 void run_init_said(struct keeper *k, struct box *b);

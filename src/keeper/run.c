@@ -7,7 +7,8 @@
  *	   any of them --killed--> DYING --init's death--> told, FREE
  *
  * The end is told to the client only when init has been reaped: then, by the
- * kernel's rules for pid namespaces, no process of the box exists.
+ * kernel's rules for pid namespaces, no process of the box exists. What is
+ * known of it is told before, when init says that it is the last (over).
  */
 
 #include <errno.h>
@@ -205,6 +206,24 @@ void run_request(struct keeper *k, const struct wire_head *head, int *fds,
 		fd_close(&fds[0]);
 }
 
+/* Where it fails, the run that follows tries again and hears why. */
+void run_ahead(struct keeper *k, int *fds, int n_fds)
+{
+	struct err unused = { 0 };
+	const struct wire_box *spec = n_fds == 1 && !k->refusal.code
+					      ? spec_map(fds[0], &unused)
+					      : NULL;
+	struct box *b = spec ? find_ahead(k, spec, ids_of(k, spec)) : NULL;
+
+	if (b && b->state == BOX_PARKED &&
+	    box_configure(k, b, fds[0], &unused) < 0)
+		box_release(k, b);
+	if (spec)
+		(void)munmap((void *)spec, spec->blob.size);
+	for (int i = 0; i < n_fds; i++)
+		fd_close(&fds[i]);
+}
+
 static void plan_cpu_check(struct keeper *k, struct box *b)
 {
 	uint64_t used = cg_box_cpu_us(&k->cg, &b->cg) - b->before.cpu_us;
@@ -280,6 +299,20 @@ static void look_at_disks(struct box *b)
 			b->outcome.disk_full = 1;
 }
 
+/*
+ * Init has ended all others and is about to follow. Its death takes a while,
+ * in which the client can already look at what is known; where usage is only
+ * known from the dead, it waits.
+ */
+static void over(struct keeper *k, struct box *b)
+{
+	if (k->cg.role[CG_MEMORY].fd < 0)
+		return;
+	tell(k, b->job, WIRE_OVER, &b->outcome, &b->work, b->work >= 0);
+	/* What the box wrote to is then let go of by init, beside us. */
+	box_close_disks(b);
+}
+
 void run_init_said(struct keeper *k, struct box *b)
 {
 	struct wire_msg msg;
@@ -311,6 +344,8 @@ void run_init_said(struct keeper *k, struct box *b)
 			look_at_disks(b);
 			b->heard = true;
 			b->late_at = clock_us() + LATE_US;
+			if (msg.type == WIRE_ENDED && b->state == BOX_RUNNING)
+				over(k, b);
 			break;
 		default:
 			break;

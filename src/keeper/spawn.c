@@ -313,6 +313,14 @@ struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err)
 	return NULL;
 }
 
+void box_close_disks(struct box *b)
+{
+	for (int i = 0; i < b->n_disks; i++)
+		fd_close(&b->disks[i]);
+	b->n_disks = 0;
+	b->work = NO_FD;
+}
+
 void box_release(struct keeper *k, struct box *b)
 {
 	if (b->pid > 0) {
@@ -321,8 +329,7 @@ void box_release(struct keeper *k, struct box *b)
 	}
 	fd_close(&b->pidfd);
 	fd_close(&b->sock);
-	for (int i = 0; i < b->n_disks; i++)
-		fd_close(&b->disks[i]);
+	box_close_disks(b);
 	(void)cg_box_remove(&k->cg, &b->cg);
 	fd_close(&b->lock);
 	if (b->spec)
