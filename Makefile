@@ -37,7 +37,6 @@ fuzz: build-fuzz/build.ninja
 bench: build
 	tools/install-deps bench
 	bench/run $(BUILD)
-	$(BUILD)/bench/classify
 install: build
 	meson install -C $(BUILD) --no-rebuild
 clean:

@@ -22,13 +22,13 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "figure.h"
 #include "ledger/ledger.h"
 #include "ledger/verify.h"
 
 #define WRITERS 8
 
 static char dir[4096];
-static int bad;
 
 static double now(void)
 {
@@ -42,20 +42,6 @@ static void die(const char *what)
 {
 	(void)fprintf(stderr, "bench: %s: %s\n", what, strerror(errno));
 	exit(2);
-}
-
-/* `sign`: 1, at least the bar; -1, at most; 0, no bar. */
-static void figure(const char *what, double value, const char *unit, int sign,
-		   double bar)
-{
-	printf("%s\t%.1f\t%s\t", what, value, unit);
-	if (sign == 0)
-		(void)puts("-");
-	else
-		printf("%s %.1f\n", sign > 0 ? "at least" : "at most", bar);
-	(void)fflush(stdout);
-	if ((sign > 0 && value < bar) || (sign < 0 && value > bar))
-		bad = 1;
 }
 
 static void remove_ledger(void)
@@ -213,15 +199,15 @@ static void verify_speed(void)
 	start = now();
 	if (verify(&o, &v, &err) < 0 || v.fault != VERIFY_INTACT)
 		die("verify");
-	figure("verify", (double)v.bytes / 1e6 / (now() - start), "MB/s", 1,
-	       100);
+	figure("verify", (double)v.bytes / 1e6 / (now() - start), "MB/s",
+	       AT_LEAST, 100);
 	/* Without the processor's own instructions. */
 	sha256_is_plain = true;
 	start = now();
 	if (verify(&o, &v, &err) < 0)
 		die("verify");
 	figure("verify, portable code", (double)v.bytes / 1e6 / (now() - start),
-	       "MB/s", 0, 0);
+	       "MB/s", NO_BAR, 0);
 	sha256_is_plain = false;
 	remove_ledger();
 }
@@ -250,15 +236,17 @@ static void list_speed(const char *desk)
 	double start = now();
 
 	write_many(1000000);
-	figure("a million records, appended", now() - start, "s", 0, 0);
-	figure("their index, made", list(desk, "--last", "1") / 1e3, "s", 0, 0);
+	figure("a million records, appended", now() - start, "s", NO_BAR, 0);
+	figure("their index, made", list(desk, "--last", "1") / 1e3, "s",
+	       NO_BAR, 0);
 	figure("list all of a million", list(desk, "--since", "2000-01-01"),
-	       "ms", -1, 1000);
-	figure("filter by decision", list(desk, "--decision", "deny"), "ms", -1,
+	       "ms", AT_MOST, 1000);
+	figure("filter by decision", list(desk, "--decision", "deny"), "ms",
+	       AT_MOST, 1000);
+	figure("filter by agent", list(desk, "--agent", "agent-7"), "ms",
+	       AT_MOST, 1000);
+	figure("the last 100", list(desk, "--last", "100"), "ms", AT_MOST,
 	       1000);
-	figure("filter by agent", list(desk, "--agent", "agent-7"), "ms", -1,
-	       1000);
-	figure("the last 100", list(desk, "--last", "100"), "ms", -1, 1000);
 	remove_ledger();
 }
 
@@ -280,18 +268,20 @@ int main(int argc, char **argv)
 	if (fd < 0 || dup2(fd, 0) < 0)
 		die(lock);
 	verify_speed();
-	figure("one write and fdatasync", raw_sync(), "ms", 0, 0);
+	figure("one write and fdatasync", raw_sync(), "ms", NO_BAR, 0);
 	one = synced(1, false);
 	remove_ledger();
-	figure("records on the disk, one process", one, "/s", 0, 0);
+	figure("records on the disk, one process", one, "/s", NO_BAR, 0);
 	one = synced(WRITERS, true);
 	remove_ledger();
-	figure("records on the disk, eight processes in turn", one, "/s", 0, 0);
+	figure("records on the disk, eight processes in turn", one, "/s",
+	       NO_BAR, 0);
 	one = synced(WRITERS, false);
 	remove_ledger();
-	figure("records on the disk, eight processes, shared", one, "/s", 0, 0);
+	figure("records on the disk, eight processes, shared", one, "/s",
+	       NO_BAR, 0);
 	if (argc == 4)
 		list_speed(argv[3]);
 	(void)unlink(lock);
-	return bad;
+	return figure_failed;
 }
