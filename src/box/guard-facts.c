@@ -15,8 +15,7 @@
 #include "base/util.h"
 #include "policy/never.h"
 
-/* The path without links, of the very file that `fd` is. */
-static int real_path(int fd, char *ret, size_t size)
+int fd_path(int fd, char *ret, size_t size)
 {
 	char link[64];
 	ssize_t n;
@@ -189,7 +188,7 @@ int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
 	memset(facts, 0, sizeof(*facts));
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, errno, "open '%s'", ask->source);
-	if (real_path(fd, facts->path, sizeof(facts->path)) < 0)
+	if (fd_path(fd, facts->path, sizeof(facts->path)) < 0)
 		return err_set(err, ENOENT, "'%s' has no path", ask->source);
 	facts->dev = st.st_dev;
 	facts->ino = st.st_ino;
@@ -208,5 +207,83 @@ int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
 			look_at_names(fd, facts);
 	}
 	ret->not_protected = facts->reason[0] ? facts->reason : NULL;
+	return 0;
+}
+
+/* A file of the policy that is not left out by its name (never_made). */
+static void look_at_overwriting(const struct policy *policy,
+				struct mount_facts *facts,
+				struct request_mount *m)
+{
+	const struct flat *f = policy ? &policy->flat : NULL;
+
+	for (size_t i = 0; f && i < f->n_sources; i++) {
+		const char *name = f->sources[i].name;
+
+		if (name[0] == '/' && path_is_below(name, facts->path) &&
+		    !never_made_in(strrchr(name, '/') + 1))
+			(void)snprintf(facts->reason, sizeof(facts->reason),
+				       "the policy '%.150s' lies in it", name);
+	}
+	m->not_protected = facts->reason[0] ? facts->reason : NULL;
+}
+
+/* It will be made, in a directory that is there. */
+static int look_above(const struct mount_ask *ask, struct mount_facts *facts,
+		      struct request_mount *ret, struct err *err)
+{
+	const char *slash = strrchr(ask->source, '/');
+	const char *name = slash ? slash + 1 : ask->source;
+	size_t len = slash ? (size_t)(slash - ask->source) : 0;
+	char above[PATH_MAX];
+	struct mount_ask parent = *ask;
+	size_t n;
+
+	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return err_set(err, ENOENT, "'%s' is not there", ask->source);
+	if (len >= sizeof(above))
+		return err_set(err, ENAMETOOLONG, "the path is too long");
+	(void)snprintf(above, sizeof(above), "%.*s", (int)len, ask->source);
+	parent.source = !slash ? "." : len == 0 ? "/" : above;
+	if (mount_look(&parent, facts, ret, err) < 0)
+		return -err->code;
+	n = strlen(facts->path);
+	if (snprintf(facts->path + n, sizeof(facts->path) - n, "%s%s",
+		     n > 1 ? "/" : "", name) >= (int)(sizeof(facts->path) - n))
+		return err_set(err, ENAMETOOLONG, "the path is too long");
+	/* What is true of the one above, and not of this. */
+	ret->source = ask->source;
+	ret->is_home = false;
+	ret->credential = NULL;
+	facts->reason[0] = '\0';
+	look_at_state(ret);
+	return 0;
+}
+
+int copy_look(const char *dir, const struct policy *policy,
+	      struct mount_facts *facts, struct request_mount *ret,
+	      struct err *err)
+{
+	const struct mount_ask ask = { .source = dir,
+				       .target = "/workspace",
+				       .is_rw = true,
+				       .policy = policy };
+	struct stat st;
+	int r;
+
+	if (lstat(dir, &st) < 0)
+		r = errno == ENOENT ? look_above(&ask, facts, ret, err)
+				    : err_errno(err, errno, "open '%s'", dir);
+	else if (S_ISLNK(st.st_mode))
+		r = err_set(err, ELOOP,
+			    "'%s' is a link; name the directory itself", dir);
+	else
+		r = mount_look(&ask, facts, ret, err);
+	if (r < 0)
+		return r;
+	/* Links and the like there are replaced, not followed. */
+	if (facts->is_dir && strncmp(facts->reason, "the policy", 10) != 0)
+		facts->reason[0] = '\0';
+	look_at_overwriting(policy, facts, ret);
 	return 0;
 }

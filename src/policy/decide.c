@@ -239,6 +239,29 @@ static bool decide_mounts(struct decider *d)
 	return true;
 }
 
+/*
+ * A directory that results are copied to is written like a volume, by us
+ * rather than by the box. Without a policy the person at the command line
+ * says where.
+ */
+static bool decide_copies(struct decider *d)
+{
+	char why[sizeof(d->ret->why)];
+
+	for (size_t i = 0; i < d->req->n_copies; i++) {
+		const struct request_mount *m = &d->req->copies[i];
+
+		if (!d->p && !m->is_state)
+			continue;
+		if (never_by_path(d, m) && never_by_facts(d, m) &&
+		    mount_is_given(d, m))
+			continue;
+		(void)memcpy(why, d->ret->why, sizeof(why));
+		return deny(d, "copy-out: %.*s", (int)sizeof(why) - 11, why);
+	}
+	return true;
+}
+
 /* writable places */
 
 bool policy_may_write(const struct policy *p, const char *place)
@@ -493,9 +516,9 @@ void policy_decide(const struct policy *p, const struct policy_request *req,
 		   struct policy_verdict *ret)
 {
 	static bool (*const steps[])(struct decider *) = {
-		decide_mounts, decide_numbers,   decide_places, decide_user,
-		decide_image,  decide_isolation, decide_env,    decide_hosts,
-		decide_layers, decide_asking,
+		decide_mounts, decide_copies, decide_numbers,   decide_places,
+		decide_user,   decide_image,  decide_isolation, decide_env,
+		decide_hosts,  decide_layers, decide_asking,
 	};
 	struct decider d = { .p = p, .req = req, .ret = ret };
 

@@ -661,3 +661,51 @@ print(next(v["file"] for v in json.load(sys.stdin)["values"] if v["path"] == "sa
 	export CORDON_STATE_DIR=$dir/elsewhere
 	"$cordon" run -v "$dir/w:/w:rw" -- touch /w/x
 }
+
+@test "copy-out: a link that the box leaves in a volume leads nowhere" {
+	mkdir proj victim
+	"$cordon" run -v "$PWD/proj:/data:rw" --copy-out '*=proj/out' -- \
+		sh -c "rmdir /data/out; ln -s '$PWD/victim' /data/out; echo x > authorized_keys" || true
+	[ -L proj/out ] # the box did its part
+	is "$(ls victim)" ""
+	# Nor the next time: it is a link already.
+	run --separate-stderr "$cordon" run --copy-out '*=proj/out' -- sh -c 'echo x > authorized_keys'
+	is "$status" 125
+	has "$stderr" "is a link"
+	is "$(ls victim)" ""
+}
+
+@test "copy-out: works into a directory, old or new, and leaves out what tools of the host obey" {
+	mkdir old
+	run --separate-stderr "$cordon" run --copy-out '**/*=old' --copy-out '.git/*=old' --copy-out 'a=new' -- \
+		sh -c 'mkdir -p s .git; echo 1 > a; echo 2 > s/b; for f in cordon.yaml s/cordon.yaml .git/config; do echo "version: 1" > $f; done'
+	is "$status" 0
+	is "$(cat old/a old/s/b new/a)" $'1\n2\n1'
+	[ ! -e old/cordon.yaml ]
+	[ ! -e old/s/cordon.yaml ]
+	[ ! -e old/.git/config ]
+	has "$stderr" "cordon.yaml"
+}
+
+@test "copy-out: under a policy only where a volume could be written" {
+	mkdir out
+	policy 'version: 1' 'sandbox: {timeout: 9s}'
+	denied "mount_roots" --copy-out '*=out' -- touch a
+	policy 'version: 1' 'sandbox: {mount_roots: [./out]}'
+	denied "mount_roots" --copy-out "*=$BATS_TEST_TMPDIR/elsewhere" -- touch a
+	denied "mount_roots" --copy-out '*=out/../other' -- touch a
+	gives 0 "" --copy-out '*=out' -- touch a
+	gives 0 "" --copy-out '*=out/sub' -- touch a
+	[ -e out/a ] && [ -e out/sub/a ]
+	[ ! -e other ]
+	# Not over the policy, whatever its name.
+	policy 'version: 1' 'sandbox: {mount_roots: [.]}'
+	mv cordon.yaml mine.yaml
+	denied "lies in it" --policy mine.yaml --copy-out '*=.' -- sh -c 'echo x > mine.yaml'
+	denied "state" --policy mine.yaml --copy-out "*=$CORDON_STATE_DIR" -- touch a
+}
+
+@test "copy-out: never into Cordon's own state" {
+	denied "state" --copy-out "*=$CORDON_STATE_DIR" -- touch a
+	denied "state" --copy-out "*=$CORDON_STATE_DIR/ledger" -- touch a
+}
