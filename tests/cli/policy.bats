@@ -709,3 +709,25 @@ print(next(v["file"] for v in json.load(sys.stdin)["values"] if v["path"] == "sa
 	denied "state" --copy-out "*=$CORDON_STATE_DIR" -- touch a
 	denied "state" --copy-out "*=$CORDON_STATE_DIR/ledger" -- touch a
 }
+
+@test "commands: a relative script is the one that will be run" {
+	command -v python3 >/dev/null || skip "no python3"
+	mkdir ws
+	printf 'print("ran")\n' >ws/x.py
+	policy 'version: 1' 'sandbox: {mount_roots: [.]}' \
+		'commands: {allow: [{name: python, args: [{script: /workspace}]}]}'
+	gives 0 "ran" --workspace ws --command 'python x.py'
+	denied "outside the allowed directory" -v "$PWD/ws:/tmp/ws:ro" -w /tmp/ws --command 'python x.py'
+	denied "outside the allowed directory" -v "$PWD/ws:/tmp/ws:ro" -w /tmp/ws -- python x.py
+	gives 0 "ran" --workspace ws -w /tmp --command 'python ../workspace/x.py'
+}
+
+@test "commands: code is not a script of a workspace that is read-only" {
+	command -v python3 >/dev/null || skip "no python3"
+	mkdir ws
+	printf 'print("ran")\n' >ws/x.py
+	policy 'version: 1' 'sandbox:' '  mounts: [{from: ./ws, to: /workspace, mode: ro}]' \
+		'commands: {allow: [{name: python, args: [{script: /workspace}]}]}'
+	gives 0 "ran" --command 'python x.py'
+	denied "(commands, " --lang python -c 'print(1)'
+}
