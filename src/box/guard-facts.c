@@ -130,6 +130,68 @@ static void look_at_state(struct request_mount *m)
 	m->holds_state = path_is_below(real, m->path);
 }
 
+/* One step of a path without links; false: it does not fit. */
+static bool enter(char *path, size_t size, const char *name, size_t len)
+{
+	size_t n = strlen(path);
+
+	if (len == 0 || (len == 1 && name[0] == '.'))
+		return true;
+	if (len == 2 && name[0] == '.' && name[1] == '.') {
+		char *slash = strrchr(path, '/');
+
+		if (slash)
+			*slash = '\0';
+		return true;
+	}
+	return snprintf(path + n, size - n, "/%.*s", (int)len, name) <
+	       (int)(size - n);
+}
+
+/*
+ * Whether the way to `path` uses a link that lies in `top`, where the box could
+ * put another in its place. True also if nobody knows.
+ */
+static bool is_led_by(const char *path, const char *top)
+{
+	char at[PATH_MAX] = "";
+	char rest[PATH_MAX];
+	char next[PATH_MAX];
+	char target[PATH_MAX];
+	int links = 0;
+
+	if (path[0] != '/' && !getcwd(at, sizeof(at)))
+		return true;
+	if (strcmp(at, "/") == 0)
+		at[0] = '\0';
+	if (snprintf(rest, sizeof(rest), "%s", path) >= (int)sizeof(rest))
+		return true;
+	while (rest[0]) {
+		size_t len = strcspn(rest, "/");
+		size_t skip = len + (rest[len] == '/');
+		size_t before = strlen(at);
+		ssize_t n;
+
+		if (!enter(at, sizeof(at), rest, len))
+			return true;
+		n = strlen(at) > before
+			    ? readlink(at, target, sizeof(target) - 1)
+			    : -1;
+		if (n < 0) {
+			memmove(rest, rest + skip, strlen(rest + skip) + 1);
+			continue;
+		}
+		target[n] = '\0';
+		if (path_is_below(at, top) || ++links > 40 ||
+		    snprintf(next, sizeof(next), "%s/%s", target,
+			     rest + skip) >= (int)sizeof(next))
+			return true;
+		at[target[0] == '/' ? 0 : before] = '\0';
+		memcpy(rest, next, strlen(next) + 1);
+	}
+	return false;
+}
+
 /*
  * Files of the policy itself. Directly in a writable directory they can be
  * covered; further down, a directory above them could be renamed.
@@ -162,6 +224,12 @@ static void look_at_policy(const struct mount_ask *ask,
 				       "names (hard links)",
 				       name);
 	}
+	if (f && ask->is_rw && ask->policy_name &&
+	    is_led_by(ask->policy_name, facts->path))
+		(void)snprintf(facts->reason, sizeof(facts->reason),
+			       "the policy '%.150s' is found through a link in "
+			       "it",
+			       ask->policy_name);
 }
 
 static void look_at_names(int fd, struct mount_facts *facts)
@@ -261,13 +329,14 @@ static int look_above(const struct mount_ask *ask, struct mount_facts *facts,
 }
 
 int copy_look(const char *dir, const struct policy *policy,
-	      struct mount_facts *facts, struct request_mount *ret,
-	      struct err *err)
+	      const char *policy_name, struct mount_facts *facts,
+	      struct request_mount *ret, struct err *err)
 {
 	const struct mount_ask ask = { .source = dir,
 				       .target = "/workspace",
 				       .is_rw = true,
-				       .policy = policy };
+				       .policy = policy,
+				       .policy_name = policy_name };
 	struct stat st;
 	int r;
 

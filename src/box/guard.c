@@ -393,7 +393,8 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		const struct mount_ask ask = { .source = b->source,
 					       .target = b->target,
 					       .is_rw = b->mode == BIND_RW,
-					       .policy = g->policy };
+					       .policy = g->policy,
+					       .policy_name = s->policy };
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
 			g->refused = REFUSED_INVALID;
@@ -411,7 +412,8 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 	if (s->workspace) {
 		const struct mount_ask ask = { .source = s->workspace,
 					       .target = "/workspace",
-					       .policy = g->policy };
+					       .policy = g->policy,
+					       .policy_name = s->policy };
 		size_t i = req->n_mounts++;
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
@@ -440,7 +442,7 @@ static int ask_copies(struct guard *g, struct question *q, struct err *err)
 	for (size_t i = 0; i < s->n_copies; i++) {
 		struct spec_copy *c = &s->copies[i];
 
-		if (copy_look(c->dir, g->policy, &q->copy_facts[i],
+		if (copy_look(c->dir, g->policy, s->policy, &q->copy_facts[i],
 			      &q->copies[i], err) < 0) {
 			g->refused = REFUSED_INVALID;
 			return err_wrap(err, "copy-out");

@@ -731,3 +731,25 @@ print(next(v["file"] for v in json.load(sys.stdin)["values"] if v["path"] == "sa
 	gives 0 "ran" --command 'python x.py'
 	denied "(commands, " --lang python -c 'print(1)'
 }
+
+@test "policy: a writable volume has no link on the way to the policy" {
+	mkdir ws conf
+	policy 'version: 1' "sandbox: {mount_roots: [$PWD/ws]}"
+	mv cordon.yaml conf/real.yaml
+	ln -s ../conf/real.yaml ws/pol.yaml
+	ln -s ../conf ws/dir
+	ln -s ws/pol.yaml out.yaml
+	for name in ws/pol.yaml "$PWD/ws/pol.yaml" ws/dir/real.yaml out.yaml ws/../ws/pol.yaml; do
+		denied "through a link in it" --policy "$name" -v "$PWD/ws:/data:rw" -- true
+		gives 0 "" --policy "$name" -v "$PWD/ws:/data:ro" -- true
+	done
+	gives 0 "" --policy conf/real.yaml -v "$PWD/ws:/data:rw" -- true
+	# What it extends, in the volume, by a way from outside.
+	ln -s ws way
+	echo 'version: 1' >ws/base.yaml
+	printf '%s\n' 'version: 1' 'extends: ./way/base.yaml' "sandbox: {mount_roots: [$PWD/ws]}" >top.yaml
+	run --separate-stderr "$cordon" run --policy top.yaml -v "$PWD/ws:/data:rw" -- \
+		sh -c 'echo x >>/data/base.yaml || mv /data/base.yaml /data/b || rm /data/base.yaml'
+	[ "$status" -ne 0 ]
+	is "$(cat ws/base.yaml)" "version: 1"
+}
