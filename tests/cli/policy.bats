@@ -753,3 +753,19 @@ print(next(v["file"] for v in json.load(sys.stdin)["values"] if v["path"] == "sa
 	[ "$status" -ne 0 ]
 	is "$(cat ws/base.yaml)" "version: 1"
 }
+
+@test "commands: no variable steers what a command loads, unless the policy sets it" {
+	command -v python3 >/dev/null || skip "no python3"
+	mkdir -p ws/ok
+	echo 'print("evil")' >ws/sitecustomize.py
+	echo 'print("ok")' >ws/ok/x.py
+	rules='commands: {allow: [{name: python, args: [{script: /workspace/ok}]}]}'
+	policy 'version: 1' 'sandbox: {mount_roots: [.]}' "$rules"
+	for v in PYTHONPATH=/workspace LD_PRELOAD=/workspace/x.so LD_LIBRARY_PATH=/workspace NODE_OPTIONS=-r/x \
+		PATH=/workspace GCONV_PATH=/workspace BASH_ENV=x PYTHONINSPECT=1 PYTHONPATH=; do
+		denied "variable '${v%%=*}'" --workspace ws -e "$v" --command 'python ok/x.py'
+	done
+	gives 0 "ok" --workspace ws -e PYTHONHASHSEED=0 -e TZ=UTC -e LDX=1 -e MY_PATH=x --command 'python ok/x.py'
+	policy 'version: 1' 'sandbox: {mount_roots: [.], env: {PYTHONPATH: /workspace}}' "$rules"
+	gives 0 $'evil\nok' --workspace ws -e PYTHONPATH=/workspace --command 'python ok/x.py'
+}
