@@ -15,8 +15,7 @@
 #include "base/util.h"
 #include "policy/never.h"
 
-/* The path without links, of the very file that `fd` is. */
-static int real_path(int fd, char *ret, size_t size)
+int fd_path(int fd, char *ret, size_t size)
 {
 	char link[64];
 	ssize_t n;
@@ -131,6 +130,68 @@ static void look_at_state(struct request_mount *m)
 	m->holds_state = path_is_below(real, m->path);
 }
 
+/* One step of a path without links; false: it does not fit. */
+static bool enter(char *path, size_t size, const char *name, size_t len)
+{
+	size_t n = strlen(path);
+
+	if (len == 0 || (len == 1 && name[0] == '.'))
+		return true;
+	if (len == 2 && name[0] == '.' && name[1] == '.') {
+		char *slash = strrchr(path, '/');
+
+		if (slash)
+			*slash = '\0';
+		return true;
+	}
+	return snprintf(path + n, size - n, "/%.*s", (int)len, name) <
+	       (int)(size - n);
+}
+
+/*
+ * Whether the way to `path` uses a link that lies in `top`, where the box could
+ * put another in its place. True also if nobody knows.
+ */
+static bool is_led_by(const char *path, const char *top)
+{
+	char at[PATH_MAX] = "";
+	char rest[PATH_MAX];
+	char next[PATH_MAX];
+	char target[PATH_MAX];
+	int links = 0;
+
+	if (path[0] != '/' && !getcwd(at, sizeof(at)))
+		return true;
+	if (strcmp(at, "/") == 0)
+		at[0] = '\0';
+	if (snprintf(rest, sizeof(rest), "%s", path) >= (int)sizeof(rest))
+		return true;
+	while (rest[0]) {
+		size_t len = strcspn(rest, "/");
+		size_t skip = len + (rest[len] == '/');
+		size_t before = strlen(at);
+		ssize_t n;
+
+		if (!enter(at, sizeof(at), rest, len))
+			return true;
+		n = strlen(at) > before
+			    ? readlink(at, target, sizeof(target) - 1)
+			    : -1;
+		if (n < 0) {
+			memmove(rest, rest + skip, strlen(rest + skip) + 1);
+			continue;
+		}
+		target[n] = '\0';
+		if (path_is_below(at, top) || ++links > 40 ||
+		    snprintf(next, sizeof(next), "%s/%s", target,
+			     rest + skip) >= (int)sizeof(next))
+			return true;
+		at[target[0] == '/' ? 0 : before] = '\0';
+		memcpy(rest, next, strlen(next) + 1);
+	}
+	return false;
+}
+
 /*
  * Files of the policy itself. Directly in a writable directory they can be
  * covered; further down, a directory above them could be renamed.
@@ -163,6 +224,12 @@ static void look_at_policy(const struct mount_ask *ask,
 				       "names (hard links)",
 				       name);
 	}
+	if (f && ask->is_rw && ask->policy_name &&
+	    is_led_by(ask->policy_name, facts->path))
+		(void)snprintf(facts->reason, sizeof(facts->reason),
+			       "the policy '%.150s' is found through a link in "
+			       "it",
+			       ask->policy_name);
 }
 
 static void look_at_names(int fd, struct mount_facts *facts)
@@ -189,7 +256,7 @@ int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
 	memset(facts, 0, sizeof(*facts));
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, errno, "open '%s'", ask->source);
-	if (real_path(fd, facts->path, sizeof(facts->path)) < 0)
+	if (fd_path(fd, facts->path, sizeof(facts->path)) < 0)
 		return err_set(err, ENOENT, "'%s' has no path", ask->source);
 	facts->dev = st.st_dev;
 	facts->ino = st.st_ino;
@@ -208,5 +275,84 @@ int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
 			look_at_names(fd, facts);
 	}
 	ret->not_protected = facts->reason[0] ? facts->reason : NULL;
+	return 0;
+}
+
+/* A file of the policy that is not left out by its name (never_made). */
+static void look_at_overwriting(const struct policy *policy,
+				struct mount_facts *facts,
+				struct request_mount *m)
+{
+	const struct flat *f = policy ? &policy->flat : NULL;
+
+	for (size_t i = 0; f && i < f->n_sources; i++) {
+		const char *name = f->sources[i].name;
+
+		if (name[0] == '/' && path_is_below(name, facts->path) &&
+		    !never_made_in(strrchr(name, '/') + 1))
+			(void)snprintf(facts->reason, sizeof(facts->reason),
+				       "the policy '%.150s' lies in it", name);
+	}
+	m->not_protected = facts->reason[0] ? facts->reason : NULL;
+}
+
+/* It will be made, in a directory that is there. */
+static int look_above(const struct mount_ask *ask, struct mount_facts *facts,
+		      struct request_mount *ret, struct err *err)
+{
+	const char *slash = strrchr(ask->source, '/');
+	const char *name = slash ? slash + 1 : ask->source;
+	size_t len = slash ? (size_t)(slash - ask->source) : 0;
+	char above[PATH_MAX];
+	struct mount_ask parent = *ask;
+	size_t n;
+
+	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return err_set(err, ENOENT, "'%s' is not there", ask->source);
+	if (len >= sizeof(above))
+		return err_set(err, ENAMETOOLONG, "the path is too long");
+	(void)snprintf(above, sizeof(above), "%.*s", (int)len, ask->source);
+	parent.source = !slash ? "." : len == 0 ? "/" : above;
+	if (mount_look(&parent, facts, ret, err) < 0)
+		return -err->code;
+	n = strlen(facts->path);
+	if (snprintf(facts->path + n, sizeof(facts->path) - n, "%s%s",
+		     n > 1 ? "/" : "", name) >= (int)(sizeof(facts->path) - n))
+		return err_set(err, ENAMETOOLONG, "the path is too long");
+	/* What is true of the one above, and not of this. */
+	ret->source = ask->source;
+	ret->is_home = false;
+	ret->credential = NULL;
+	facts->reason[0] = '\0';
+	look_at_state(ret);
+	return 0;
+}
+
+int copy_look(const char *dir, const struct policy *policy,
+	      const char *policy_name, struct mount_facts *facts,
+	      struct request_mount *ret, struct err *err)
+{
+	const struct mount_ask ask = { .source = dir,
+				       .target = "/workspace",
+				       .is_rw = true,
+				       .policy = policy,
+				       .policy_name = policy_name };
+	struct stat st;
+	int r;
+
+	if (lstat(dir, &st) < 0)
+		r = errno == ENOENT ? look_above(&ask, facts, ret, err)
+				    : err_errno(err, errno, "open '%s'", dir);
+	else if (S_ISLNK(st.st_mode))
+		r = err_set(err, ELOOP,
+			    "'%s' is a link; name the directory itself", dir);
+	else
+		r = mount_look(&ask, facts, ret, err);
+	if (r < 0)
+		return r;
+	/* Links and the like there are replaced, not followed. */
+	if (facts->is_dir && strncmp(facts->reason, "the policy", 10) != 0)
+		facts->reason[0] = '\0';
+	look_at_overwriting(policy, facts, ret);
 	return 0;
 }

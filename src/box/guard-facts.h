@@ -17,6 +17,7 @@ struct mount_ask {
 	const char *target;
 	bool is_rw;
 	const struct policy *policy; /* NULL: none */
+	const char *policy_name;     /* as it was given */
 };
 
 struct mount_facts {
@@ -26,6 +27,17 @@ struct mount_facts {
 	bool is_dir;
 	char reason[256]; /* why something in it cannot be protected */
 };
+
+/* The path without links, of the very file that `fd` is. */
+int fd_path(int fd, char *ret, size_t size);
+
+/*
+ * The directory that results are copied to, which need not be there yet; its
+ * own name is not a link.
+ */
+int copy_look(const char *dir, const struct policy *policy,
+	      const char *policy_name, struct mount_facts *facts,
+	      struct request_mount *ret, struct err *err);
 
 /* `ret` points into `facts` and `ask`. -errno if it is not there. */
 int mount_look(const struct mount_ask *ask, struct mount_facts *facts,

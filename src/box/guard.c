@@ -347,6 +347,8 @@ struct question {
 	struct policy_request req;
 	struct request_mount mounts[SPEC_MAX_ITEMS + 1];
 	struct mount_facts *facts; /* of the binds, then of the workspace */
+	struct request_mount copies[SPEC_MAX_ITEMS];
+	struct mount_facts *copy_facts;
 	struct request_place places[SPEC_MAX_ITEMS];
 	const char *layers[WIRE_LAYERS];
 };
@@ -391,7 +393,8 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		const struct mount_ask ask = { .source = b->source,
 					       .target = b->target,
 					       .is_rw = b->mode == BIND_RW,
-					       .policy = g->policy };
+					       .policy = g->policy,
+					       .policy_name = s->policy };
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
 			g->refused = REFUSED_INVALID;
@@ -409,7 +412,8 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 	if (s->workspace) {
 		const struct mount_ask ask = { .source = s->workspace,
 					       .target = "/workspace",
-					       .policy = g->policy };
+					       .policy = g->policy,
+					       .policy_name = s->policy };
 		size_t i = req->n_mounts++;
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
@@ -423,6 +427,33 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 			return no_memory(err);
 	}
 	req->mounts = q->mounts;
+	return 0;
+}
+
+static int ask_copies(struct guard *g, struct question *q, struct err *err)
+{
+	struct cordon_spec *s = g->spec;
+
+	if (s->n_copies == 0)
+		return 0;
+	q->copy_facts = calloc(s->n_copies, sizeof(*q->copy_facts));
+	if (!q->copy_facts)
+		return no_memory(err);
+	for (size_t i = 0; i < s->n_copies; i++) {
+		struct spec_copy *c = &s->copies[i];
+
+		if (copy_look(c->dir, g->policy, s->policy, &q->copy_facts[i],
+			      &q->copies[i], err) < 0) {
+			g->refused = REFUSED_INVALID;
+			return err_wrap(err, "copy-out");
+		}
+		/* From here on the very place that was looked at. */
+		c->dir = own(g, q->copy_facts[i].path);
+		if (!c->dir)
+			return no_memory(err);
+	}
+	q->req.copies = q->copies;
+	q->req.n_copies = s->n_copies;
 	return 0;
 }
 
@@ -583,7 +614,7 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 	if (n > 64)
 		return err_set(err, E2BIG, "more than 64 protected names");
 	if (add_mounts(g, &declared, err) < 0 ||
-	    ask_mounts(g, q, declared, err) < 0)
+	    ask_mounts(g, q, declared, err) < 0 || ask_copies(g, q, err) < 0)
 		return -err->code;
 	ask_numbers(g->given, &q->req);
 	ask_rest(g, q);
@@ -602,11 +633,42 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 	return guard_commands(g, err);
 }
 
+/*
+ * Before the box lives: what it can write on the host might be, or lie above,
+ * such a directory, and a link there would lead us anywhere.
+ */
+static int open_copies(struct guard *g, struct err *err)
+{
+	for (size_t i = 0; i < g->spec->n_copies; i++) {
+		const char *dir = g->spec->copies[i].dir;
+		_cleanup_fd_ int fd = NO_FD;
+		char path[4096];
+
+		(void)mkdir(dir, 0777);
+		fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0) {
+			g->refused = REFUSED_INVALID;
+			return err_errno(err, errno, "copy-out: open '%s'",
+					 dir);
+		}
+		if (fd_path(fd, path, sizeof(path)) < 0 ||
+		    strcmp(path, dir) != 0)
+			return err_set(err, ESTALE,
+				       "copy-out: '%s' is no longer what it "
+				       "was a moment ago",
+				       dir);
+		g->copies[g->n_copies++] = take_fd(&fd);
+	}
+	return 0;
+}
+
 int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err)
 {
 	int r = guard_judge(s, ret, err);
 
-	return r < 0 ? r : guard_ask(ret, err);
+	if (r == 0)
+		r = guard_ask(ret, err);
+	return r < 0 ? r : open_copies(ret, err);
 }
 
 int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
@@ -625,6 +687,7 @@ int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
 		return -err->code;
 	r = decide(ret, q, err);
 	free(q->facts);
+	free(q->copy_facts);
 	return r;
 }
 
@@ -694,6 +757,8 @@ void guard_done(struct guard *g)
 {
 	for (size_t i = 0; i < g->n_watches; i++)
 		fd_close(&g->watches[i].dir);
+	for (size_t i = 0; i < g->n_copies; i++)
+		fd_close(&g->copies[i]);
 	if (g->spec) {
 		strv_done(&g->spec->env);
 		for (size_t i = 0; i < g->spec->n_line; i++)

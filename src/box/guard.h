@@ -48,6 +48,9 @@ struct guard {
 	struct strv owned;
 	struct guard_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;
+	/* Where results go, opened before the box could put a link there. */
+	int copies[SPEC_MAX_ITEMS];
+	size_t n_copies;
 };
 
 /*

@@ -273,8 +273,8 @@ static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 		append_both(j, r->message);
 	keep(&r->output, &j->both_cap);
 	if (work >= 0 && !(j->spec->no_files && j->spec->n_copies == 0))
-		workspace_collect(work, j->spec, &j->prep, &r->files,
-				  &r->warnings);
+		workspace_collect(work, j->spec, j->guard.copies, &j->prep,
+				  &r->files, &r->warnings);
 	message_truncation(run, &r->warnings);
 	guard_sweep(&j->guard, &r->violations);
 	record_end(j);

@@ -8,6 +8,7 @@
 
 #include "base/util.h"
 #include "box/lang.h"
+#include "box/prepare.h"
 #include "box/wire.h"
 
 static const uint32_t joins[] = {
@@ -100,7 +101,8 @@ static void judge_words(const struct command_rules *rules,
  * A block is a call of its interpreter, under whichever of its names the
  * policy has: `python` stands for python3 as it does in the box.
  */
-static void judge_block(struct spec_block *b, const struct command_rules *rules,
+static void judge_block(struct spec_block *b, const char *file,
+			const struct command_rules *rules,
 			struct shell_line *line, struct judgement *ret)
 {
 	const struct lang *l = b->lang;
@@ -116,7 +118,7 @@ static void judge_block(struct spec_block *b, const struct command_rules *rules,
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const char *words[] = { names[i], "/workspace/code" };
+		const char *words[] = { names[i], file };
 		struct judgement one = { 0 };
 
 		if (!names[i])
@@ -137,10 +139,13 @@ static void judge_blocks(struct cordon_spec *s,
 			 const struct command_rules *rules,
 			 struct shell_line *line, struct judgement *ret)
 {
+	char file[64];
+
+	(void)snprintf(file, sizeof(file), "%s/code", prepare_code_dir(s));
 	for (size_t i = 0; i < s->n_blocks; i++) {
 		struct judgement one = { 0 };
 
-		judge_block(&s->blocks[i], rules, line, &one);
+		judge_block(&s->blocks[i], file, rules, line, &one);
 		if (i == 0 || one.decision > ret->decision)
 			*ret = one;
 	}
@@ -167,12 +172,20 @@ static int judge_text(struct cordon_spec *s, const struct command_rules *rules,
 	return ret->decision == DECISION_DENY ? 0 : take_line(s, line, err);
 }
 
-int line_judge(struct cordon_spec *s, const struct command_rules *rules,
+int line_judge(struct cordon_spec *s, const struct command_rules *given,
 	       struct judgement *ret, struct err *err)
 {
 	_cleanup_free_ struct shell_line *line = NULL;
+	struct command_rules here;
+	const struct command_rules *rules = NULL;
 	int r = 0;
 
+	/* A relative name means what it will mean when it is run. */
+	if (given) {
+		here = *given;
+		here.cwd = s->workdir ? s->workdir : COMMANDS_CWD;
+		rules = &here;
+	}
 	memset(ret, 0, sizeof(*ret));
 	/* The spec may have been used before. */
 	while (s->n_line > 0)

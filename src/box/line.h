@@ -16,8 +16,8 @@
 
 /*
  * Judges and, unless it is denied, fills in spec->line and spec->programs.
- * `rules` may be NULL: then a command line is only taken apart. 0 with the
+ * `given` may be NULL: then a command line is only taken apart. 0 with the
  * judgement, or -errno for what is wrong on our side.
  */
-int line_judge(struct cordon_spec *s, const struct command_rules *rules,
+int line_judge(struct cordon_spec *s, const struct command_rules *given,
 	       struct judgement *ret, struct err *err);

@@ -139,8 +139,7 @@ static int check_blocks(const struct cordon_spec *s, struct prepared *ret,
 	return 0;
 }
 
-/* Where code goes: the workspace, unless that is mounted read-only. */
-static const char *code_dir(const struct cordon_spec *s)
+const char *prepare_code_dir(const struct cordon_spec *s)
 {
 	for (size_t i = 0; i < s->n_binds; i++)
 		if (strcmp(s->binds[i].target, WORKSPACE) == 0 &&
@@ -156,8 +155,8 @@ static int name_blocks(const struct cordon_spec *s, struct prepared *ret,
 		_cleanup_free_ char *name = NULL;
 
 		if (block_name(&s->blocks[i], &name) < 0 ||
-		    asprintf(&ret->code_files[i], "%s/%s", code_dir(s), name) <
-			    0)
+		    asprintf(&ret->code_files[i], "%s/%s", prepare_code_dir(s),
+			     name) < 0)
 			return err_set(err, ENOMEM, "out of memory");
 	}
 	return 0;
@@ -352,7 +351,8 @@ static void pack_code(struct pack *p, const struct cordon_spec *s,
 
 		/* Missing directories above it. */
 		for (const char *q =
-			     strchr(path + strlen(code_dir(s)) + 1, '/');
+			     strchr(path + strlen(prepare_code_dir(s)) + 1,
+				    '/');
 		     q; q = strchr(q + 1, '/')) {
 			const struct wire_record d = { .kind = WIRE_DIR,
 						       .mode = 0755 };

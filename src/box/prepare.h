@@ -46,5 +46,8 @@ struct prepared {
 int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err);
 void prepared_done(struct prepared *p);
 
+/* Where code goes: the workspace, unless that is mounted read-only. */
+const char *prepare_code_dir(const struct cordon_spec *s);
+
 /* The environment as the program will see it. */
 int prepare_env(const struct cordon_spec *s, struct strv *ret);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "policy/never.h"
 
 #define TOP "/workspace"
 
@@ -387,25 +388,9 @@ static int put_file(int from, const struct stat *st, int top, const char *path)
 struct copier {
 	const struct cordon_spec *spec;
 	uint64_t left;
-	int dirs[SPEC_MAX_ITEMS];
+	const int *dirs;
 	struct strv *warnings;
 };
-
-static void copier_open(struct copier *c, const struct cordon_spec *s,
-			struct strv *warnings)
-{
-	*c = (struct copier){ .spec = s,
-			      .left = COPY_OUT_MAX_TOTAL,
-			      .warnings = warnings };
-	for (size_t i = 0; i < s->n_copies; i++) {
-		const char *dir = s->copies[i].dir;
-
-		(void)mkdir(dir, 0777);
-		c->dirs[i] = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (c->dirs[i] < 0)
-			warn_file(warnings, dir, strerror(errno));
-	}
-}
 
 static void copy_one(struct copier *c, int dir, const char *name,
 		     const char *path, int out)
@@ -434,23 +419,31 @@ static void copy_one(struct copier *c, int dir, const char *name,
 static void copy_matching(struct copier *c, int dir, const char *name,
 			  const char *path)
 {
-	for (size_t i = 0; i < c->spec->n_copies; i++)
-		if (c->dirs[i] >= 0 && matches(c->spec->copies[i].glob, path))
+	for (size_t i = 0; i < c->spec->n_copies; i++) {
+		if (!matches(c->spec->copies[i].glob, path))
+			continue;
+		if (never_made_in(path))
+			warn_file(c->warnings, path,
+				  "tools of the host obey files of that name");
+		else
 			copy_one(c, dir, name, path, c->dirs[i]);
+	}
 }
 
-void workspace_collect(int top, const struct cordon_spec *s,
+void workspace_collect(int top, const struct cordon_spec *s, const int *copies,
 		       const struct prepared *before, struct listing *ret,
 		       struct strv *warnings)
 {
 	_cleanup_free_ struct walk *w = malloc(sizeof(*w));
-	struct copier c;
+	struct copier c = { .spec = s,
+			    .left = COPY_OUT_MAX_TOTAL,
+			    .dirs = copies,
+			    .warnings = warnings };
 	const char *name;
 	struct stat st;
 	int dir;
 
 	*ret = (struct listing){ 0 };
-	copier_open(&c, s, warnings);
 	if (!w || walk_open(w, top) < 0) {
 		(void)strv_add(warnings, "the workspace could not be read");
 		ret->is_cut = true;
@@ -470,8 +463,6 @@ void workspace_collect(int top, const struct cordon_spec *s,
 	if (ret->is_cut)
 		(void)strv_add(warnings,
 			       "the list of files in the workspace is cut");
-	for (size_t i = 0; i < s->n_copies; i++)
-		fd_close(&c.dirs[i]);
 }
 
 void listing_done(struct listing *l)

@@ -42,8 +42,11 @@ struct listing {
 	bool is_cut;
 };
 
-/* What is new or changed below `dir`, and copies what the spec asks for. */
-void workspace_collect(int dir, const struct cordon_spec *s,
+/*
+ * What is new or changed below `dir`, and copies what the spec asks for into
+ * the directories `copies`, which were opened before the box lived.
+ */
+void workspace_collect(int dir, const struct cordon_spec *s, const int *copies,
 		       const struct prepared *before, struct listing *ret,
 		       struct strv *warnings);
 void listing_done(struct listing *l);

@@ -255,6 +255,7 @@ static bool check_getopt(struct args *a)
 	while (a->i < a->n) {
 		const char *word = a->words[a->i++];
 
+		a->ended |= a->operands && a->g && a->g->flags_first;
 		if (!a->ended && ends && strcmp(word, "--") == 0)
 			a->ended = true;
 		else if (!a->ended && is_flag(word) ? !take_flag(a, word)
@@ -354,7 +355,8 @@ static bool check(struct args *a)
 	if (a->rule->script)
 		return check_script(a);
 	if (a->g && a->g->style == STYLE_SCRIPT && !has_own_words(a->rule)) {
-		a->context.script = a->context.cwd;
+		/* Not the working directory, which a caller chooses. */
+		a->context.script = COMMANDS_CWD;
 		return check_script(a);
 	}
 	/* Its operands are not those of the grammar with a sub-command. */

@@ -63,6 +63,7 @@ static bool is_one_of(const char *const *list, size_t n, const char *s,
 
 /* Keywords and functions; all may be followed by a parenthesis. */
 static const char *const control[] = { "if", "while", "for", "switch" };
+static const char *const prints[] = { "print", "printf" };
 static const char *const keywords[] = {
 	"BEGIN",  "END",      "BEGINFILE", "ENDFILE", "if",    "else",
 	"while",  "for",      "do",        "in",      "break", "continue",
@@ -95,6 +96,9 @@ static const char *read_name(struct awk *a)
 	a->s += len;
 	if (ONE_OF(refused, name, len))
 		return "a program that runs, reads or loads something else";
+	/* In the head of a for, where gawk takes one, > would redirect it. */
+	if (a->parens && ONE_OF(prints, name, len))
+		return "a program that prints within parentheses";
 	known = ONE_OF(keywords, name, len) || ONE_OF(functions, name, len);
 	a->control_next = ONE_OF(control, name, len);
 	a->slash = known ? UNCLEAR : DIVIDE;

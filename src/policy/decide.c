@@ -239,6 +239,29 @@ static bool decide_mounts(struct decider *d)
 	return true;
 }
 
+/*
+ * A directory that results are copied to is written like a volume, by us
+ * rather than by the box. Without a policy the person at the command line
+ * says where.
+ */
+static bool decide_copies(struct decider *d)
+{
+	char why[sizeof(d->ret->why)];
+
+	for (size_t i = 0; i < d->req->n_copies; i++) {
+		const struct request_mount *m = &d->req->copies[i];
+
+		if (!d->p && !m->is_state)
+			continue;
+		if (never_by_path(d, m) && never_by_facts(d, m) &&
+		    mount_is_given(d, m))
+			continue;
+		(void)memcpy(why, d->ret->why, sizeof(why));
+		return deny(d, "copy-out: %.*s", (int)sizeof(why) - 11, why);
+	}
+	return true;
+}
+
 /* writable places */
 
 bool policy_may_write(const struct policy *p, const char *place)
@@ -389,6 +412,104 @@ static bool decide_isolation(struct decider *d)
 	return true;
 }
 
+/*
+ * Variables with which a program on a list of commands loads other code, takes
+ * other flags or looks elsewhere for its files: what the list says about
+ * scripts and arguments would be worth nothing. A name that ends with _ stands
+ * for all that begin so.
+ */
+static bool is_steering(const char *assignment)
+{
+	static const char *const names[] = {
+		"LD_",
+		"GCONV_PATH",
+		"GLIBC_TUNABLES",
+		"LOCPATH",
+		"PATH",
+		"HOME",
+		"XDG_CONFIG_HOME",
+		"CURL_HOME",
+		"IFS",
+		"ENV",
+		"BASH_ENV",
+		"SHELLOPTS",
+		"BASHOPTS",
+		"POSIXLY_CORRECT",
+		"PYTHONPATH",
+		"PYTHONHOME",
+		"PYTHONSTARTUP",
+		"PYTHONINSPECT",
+		"PYTHONUSERBASE",
+		"PYTHONBREAKPOINT",
+		"PYTHONWARNINGS",
+		"PYTHONPLATLIBDIR",
+		"PYTHONPYCACHEPREFIX",
+		"NODE_",
+		"AWKPATH",
+		"AWKLIBPATH",
+		"PERL5LIB",
+		"PERL5OPT",
+		"PERLLIB",
+		"PERL5DB",
+		"RUBYLIB",
+		"RUBYOPT",
+		"JAVA_TOOL_OPTIONS",
+		"JDK_JAVA_OPTIONS",
+		"LESSOPEN",
+		"LESSCLOSE",
+		"PAGER",
+		"EDITOR",
+		"VISUAL",
+		"GIT_",
+		"SSH_ASKPASS",
+		"RIPGREP_CONFIG_PATH",
+		"TAR_OPTIONS",
+		"MAKEFLAGS",
+		"MAKEFILES",
+	};
+	size_t len = strcspn(assignment, "=");
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		size_t n = strlen(names[i]);
+		bool all = names[i][n - 1] == '_';
+
+		if ((all ? len >= n : len == n) &&
+		    strncmp(assignment, names[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_policys(const struct policy *p, const char *assignment)
+{
+	size_t len = strcspn(assignment, "=");
+
+	for (size_t i = 0; i < p->n_env; i++)
+		if (strlen(p->env[i].name) == len &&
+		    strncmp(p->env[i].name, assignment, len) == 0)
+			return true;
+	return false;
+}
+
+static bool decide_steering(struct decider *d)
+{
+	const struct policy *p = d->p;
+
+	for (size_t i = 0; p && p->has_commands && i < d->req->n_env; i++) {
+		const char *have = d->req->env[i];
+
+		if (is_steering(have) && !is_policys(p, have))
+			return deny(d,
+				    "variable '%.*s' changes what a command "
+				    "loads or reads, and there is a list of "
+				    "commands (%s:%u); the policy itself may "
+				    "set it (sandbox.env)",
+				    (int)MIN(strcspn(have, "="), 100), have,
+				    p->commands_at.file, p->commands_at.line);
+	}
+	return true;
+}
+
 static bool decide_env(struct decider *d)
 {
 	const struct policy *p = d->p;
@@ -493,9 +614,9 @@ void policy_decide(const struct policy *p, const struct policy_request *req,
 		   struct policy_verdict *ret)
 {
 	static bool (*const steps[])(struct decider *) = {
-		decide_mounts, decide_numbers,   decide_places, decide_user,
-		decide_image,  decide_isolation, decide_env,    decide_hosts,
-		decide_layers, decide_asking,
+		decide_mounts,   decide_copies, decide_numbers,   decide_places,
+		decide_user,     decide_image,  decide_isolation, decide_env,
+		decide_steering, decide_hosts,  decide_layers,    decide_asking,
 	};
 	struct decider d = { .p = p, .req = req, .ret = ret };
 

@@ -50,6 +50,8 @@ struct policy_request {
 	struct request_number numbers[POLICY_NUMBERS];
 	const struct request_mount *mounts;
 	size_t n_mounts;
+	const struct request_mount *copies; /* where results are copied to */
+	size_t n_copies;
 	const struct request_place *places; /* writable, asked for */
 	size_t n_places;
 	const char *const *env; /* NAME=VALUE */

@@ -239,6 +239,7 @@ static const struct grammar grammars[] = {
 		.names = LIST("awk", "mawk", "gawk", "nawk", "original-awk"),
 		.letters = "",
 		.valued = VALUES(VALUE("-F", TEXT), VALUE("-v", ASSIGN)),
+		.flags_first = true,
 		.lead = KIND_AWK,
 		.rest = KIND_INPUT,
 	},
@@ -360,10 +361,33 @@ static bool is_in(const char *const *list, const char *name)
 	return false;
 }
 
+/* python3.11 is a python, gcc-12 a gcc: the name without its version. */
+static const char *unversioned(const char *program, char *buf, size_t size)
+{
+	size_t len = strlen(program);
+
+	while (len > 1 && strchr("0123456789.", program[len - 1]))
+		len--;
+	len -= len > 1 && program[len] && program[len - 1] == '-';
+	if (len >= size)
+		return program;
+	memcpy(buf, program, len);
+	buf[len] = '\0';
+	return buf;
+}
+
 const struct grammar *grammar_find(const char *program)
 {
+	char buf[32];
+	const char *name = unversioned(program, buf, sizeof(buf));
+
 	for (size_t i = 0; i < ARRAY_SIZE(grammars); i++)
 		if (is_in(grammars[i].names, program))
+			return &grammars[i];
+	/* Only where it means less: flags of another version are not known. */
+	for (size_t i = 0; i < ARRAY_SIZE(grammars); i++)
+		if (grammars[i].style == STYLE_SCRIPT &&
+		    is_in(grammars[i].names, name))
 			return &grammars[i];
 	return NULL;
 }
@@ -375,33 +399,55 @@ const struct grammar *grammar_find(const char *program)
  */
 bool grammar_runs_others(const char *program)
 {
+	char name[32];
+	/* clang-format off */
 	static const char *const names[] = {
-		"ansible",     "ar",       "ash",     "at",
-		"bash",        "batch",    "busybox", "bwrap",
-		"cargo",       "chroot",   "chrt",    "cmake",
-		"coproc",      "crontab",  "csh",     "dash",
-		"deno",        "docker",   "ed",      "emacs",
-		"env",         "ex",       "expect",  "fakeroot",
-		"find",        "fish",     "flock",   "gcc",
-		"gdb",         "git",      "go",      "ionice",
-		"java",        "ksh",      "ld",      "ld.so",
-		"less",        "ltrace",   "lua",     "m4",
-		"make",        "man",      "mksh",    "more",
-		"nc",          "ncat",     "netcat",  "nice",
-		"ninja",       "nohup",    "npm",     "npx",
-		"nsenter",     "parallel", "perl",    "php",
-		"pip",         "pip3",     "podman",  "prlimit",
-		"rake",        "rsync",    "ruby",    "runuser",
-		"scp",         "screen",   "script",  "setarch",
-		"setpriv",     "setsid",   "sftp",    "sh",
-		"socat",       "sqlite3",  "ssh",     "start-stop-daemon",
-		"stdbuf",      "strace",   "su",      "sudo",
-		"systemd-run", "tar",      "taskset", "tclsh",
-		"time",        "timeout",  "tmux",    "toybox",
-		"unshare",     "vi",       "view",    "vim",
-		"watch",       "xargs",    "yarn",    "zip",
-		"zsh",         NULL
+		"ansible",   "ar",                "ash",              "at",
+		"bash",      "batch",             "bun",              "busybox",
+		"bwrap",     "c++",               "capsh",            "cargo",
+		"catchsegv", "cc",                "choom",            "chpst",
+		"chroot",    "chrt",              "clang",            "clang++",
+		"cmake",     "coproc",            "cpulimit",         "crontab",
+		"csh",       "dash",              "dbus-run-session", "dc",
+		"deno",      "doas",              "docker",           "eatmydata",
+		"ed",        "elvish",            "emacs",            "entr",
+		"env",       "erl",               "ex",               "expect",
+		"fakeroot",  "faketime",          "find",             "fish",
+		"flock",     "g++",               "gcc",              "gdb",
+		"gdbserver", "ghci",              "git",              "go",
+		"gosu",      "guile",             "iex",              "ionice",
+		"ipython",   "java",              "julia",            "just",
+		"ksh",       "ld",                "ld.so",            "less",
+		"linux32",   "linux64",           "lldb",             "ltrace",
+		"lua",       "m4",                "make",             "man",
+		"mksh",      "more",              "mvn",              "nc",
+		"ncat",      "netcat",            "newgrp",           "nice",
+		"ninja",     "node",              "nodejs",           "nohup",
+		"npm",       "npx",               "nsenter",          "nu",
+		"numactl",   "nvim",              "osascript",        "parallel",
+		"perf",      "perl",              "php",              "pip",
+		"pip3",      "pkexec",            "pnpm",             "podman",
+		"poetry",    "prlimit",           "pwsh",             "pypy",
+		"python",    "python3",           "R",                "rake",
+		"rbash",     "rlwrap",            "Rscript",          "rsync",
+		"ruby",      "run-parts",         "runghc",           "runuser",
+		"rustc",     "rview",             "rvim",             "scala",
+		"scp",       "screen",            "script",           "setarch",
+		"setpriv",   "setsid",            "sftp",             "sg",
+		"sh",        "socat",             "sqlite3",          "ssh",
+		"ssh-agent", "start-stop-daemon", "stdbuf",           "strace",
+		"su",        "su-exec",           "sudo",             "systemd-run",
+		"tar",       "taskset",           "tclsh",            "tcsh",
+		"time",      "timeout",           "tini",             "tmux",
+		"torsocks",  "toybox",            "ts-node",          "unbuffer",
+		"unshare",   "uv",                "uvx",              "valgrind",
+		"vi",        "view",              "vim",              "vimdiff",
+		"watch",     "wine",              "xargs",            "xvfb-run",
+		"yarn",      "yash",              "zip",              "zsh",
+		NULL,
 	};
+	/* clang-format on */
 
-	return is_in(names, program);
+	return is_in(names, program) ||
+	       is_in(names, unversioned(program, name, sizeof(name)));
 }

@@ -62,6 +62,7 @@ struct grammar {
 	const char *const *words;    /* long ones, NULL-ended */
 	const struct valued *valued; /* ended by a NULL name */
 	bool digits;                 /* -5 means something */
+	bool flags_first;            /* after an operand there are no flags */
 	enum kind lead;              /* the first operand; NONE: as `rest` */
 	enum kind rest;
 	unsigned int most; /* operands; 0: any number */

@@ -118,3 +118,17 @@ const char *never_made_at(const char *path)
 	}
 	return NULL;
 }
+
+const char *never_made_in(const char *relative)
+{
+	for (size_t i = 0; never_made[i]; i++) {
+		size_t n = strlen(never_made[i]);
+
+		for (const char *p = relative; (p = strstr(p, never_made[i]));
+		     p++)
+			if ((p == relative || p[-1] == '/') &&
+			    (p[n] == '/' || p[n] == '\0'))
+				return never_made[i];
+	}
+	return NULL;
+}

@@ -44,3 +44,6 @@ const char *never_credential_in(const char *path);
 
 /* The protected name that a path ends with or lies in, or NULL. */
 const char *never_made_at(const char *path);
+
+/* The same for each part of a path that begins at a directory of the host. */
+const char *never_made_in(const char *relative);

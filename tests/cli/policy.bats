@@ -661,3 +661,111 @@ print(next(v["file"] for v in json.load(sys.stdin)["values"] if v["path"] == "sa
 	export CORDON_STATE_DIR=$dir/elsewhere
 	"$cordon" run -v "$dir/w:/w:rw" -- touch /w/x
 }
+
+@test "copy-out: a link that the box leaves in a volume leads nowhere" {
+	mkdir proj victim
+	"$cordon" run -v "$PWD/proj:/data:rw" --copy-out '*=proj/out' -- \
+		sh -c "rmdir /data/out; ln -s '$PWD/victim' /data/out; echo x > authorized_keys" || true
+	[ -L proj/out ] # the box did its part
+	is "$(ls victim)" ""
+	# Nor the next time: it is a link already.
+	run --separate-stderr "$cordon" run --copy-out '*=proj/out' -- sh -c 'echo x > authorized_keys'
+	is "$status" 125
+	has "$stderr" "is a link"
+	is "$(ls victim)" ""
+}
+
+@test "copy-out: works into a directory, old or new, and leaves out what tools of the host obey" {
+	mkdir old
+	run --separate-stderr "$cordon" run --copy-out '**/*=old' --copy-out '.git/*=old' --copy-out 'a=new' -- \
+		sh -c 'mkdir -p s .git; echo 1 > a; echo 2 > s/b; for f in cordon.yaml s/cordon.yaml .git/config; do echo "version: 1" > $f; done'
+	is "$status" 0
+	is "$(cat old/a old/s/b new/a)" $'1\n2\n1'
+	[ ! -e old/cordon.yaml ]
+	[ ! -e old/s/cordon.yaml ]
+	[ ! -e old/.git/config ]
+	has "$stderr" "cordon.yaml"
+}
+
+@test "copy-out: under a policy only where a volume could be written" {
+	mkdir out
+	policy 'version: 1' 'sandbox: {timeout: 9s}'
+	denied "mount_roots" --copy-out '*=out' -- touch a
+	policy 'version: 1' 'sandbox: {mount_roots: [./out]}'
+	denied "mount_roots" --copy-out "*=$BATS_TEST_TMPDIR/elsewhere" -- touch a
+	denied "mount_roots" --copy-out '*=out/../other' -- touch a
+	gives 0 "" --copy-out '*=out' -- touch a
+	gives 0 "" --copy-out '*=out/sub' -- touch a
+	[ -e out/a ] && [ -e out/sub/a ]
+	[ ! -e other ]
+	# Not over the policy, whatever its name.
+	policy 'version: 1' 'sandbox: {mount_roots: [.]}'
+	mv cordon.yaml mine.yaml
+	denied "lies in it" --policy mine.yaml --copy-out '*=.' -- sh -c 'echo x > mine.yaml'
+	denied "state" --policy mine.yaml --copy-out "*=$CORDON_STATE_DIR" -- touch a
+}
+
+@test "copy-out: never into Cordon's own state" {
+	denied "state" --copy-out "*=$CORDON_STATE_DIR" -- touch a
+	denied "state" --copy-out "*=$CORDON_STATE_DIR/ledger" -- touch a
+}
+
+@test "commands: a relative script is the one that will be run" {
+	command -v python3 >/dev/null || skip "no python3"
+	mkdir ws
+	printf 'print("ran")\n' >ws/x.py
+	policy 'version: 1' 'sandbox: {mount_roots: [.]}' \
+		'commands: {allow: [{name: python, args: [{script: /workspace}]}]}'
+	gives 0 "ran" --workspace ws --command 'python x.py'
+	denied "outside the allowed directory" -v "$PWD/ws:/tmp/ws:ro" -w /tmp/ws --command 'python x.py'
+	denied "outside the allowed directory" -v "$PWD/ws:/tmp/ws:ro" -w /tmp/ws -- python x.py
+	gives 0 "ran" --workspace ws -w /tmp --command 'python ../workspace/x.py'
+}
+
+@test "commands: code is not a script of a workspace that is read-only" {
+	command -v python3 >/dev/null || skip "no python3"
+	mkdir ws
+	printf 'print("ran")\n' >ws/x.py
+	policy 'version: 1' 'sandbox:' '  mounts: [{from: ./ws, to: /workspace, mode: ro}]' \
+		'commands: {allow: [{name: python, args: [{script: /workspace}]}]}'
+	gives 0 "ran" --command 'python x.py'
+	denied "(commands, " --lang python -c 'print(1)'
+}
+
+@test "policy: a writable volume has no link on the way to the policy" {
+	mkdir ws conf
+	policy 'version: 1' "sandbox: {mount_roots: [$PWD/ws]}"
+	mv cordon.yaml conf/real.yaml
+	ln -s ../conf/real.yaml ws/pol.yaml
+	ln -s ../conf ws/dir
+	ln -s ws/pol.yaml out.yaml
+	for name in ws/pol.yaml "$PWD/ws/pol.yaml" ws/dir/real.yaml out.yaml ws/../ws/pol.yaml; do
+		denied "through a link in it" --policy "$name" -v "$PWD/ws:/data:rw" -- true
+		gives 0 "" --policy "$name" -v "$PWD/ws:/data:ro" -- true
+	done
+	gives 0 "" --policy conf/real.yaml -v "$PWD/ws:/data:rw" -- true
+	# What it extends, in the volume, by a way from outside.
+	ln -s ws way
+	echo 'version: 1' >ws/base.yaml
+	printf '%s\n' 'version: 1' 'extends: ./way/base.yaml' "sandbox: {mount_roots: [$PWD/ws]}" >top.yaml
+	run --separate-stderr "$cordon" run --policy top.yaml -v "$PWD/ws:/data:rw" -- \
+		sh -c 'echo x >>/data/base.yaml || mv /data/base.yaml /data/b || rm /data/base.yaml'
+	[ "$status" -ne 0 ]
+	is "$(cat ws/base.yaml)" "version: 1"
+}
+
+@test "commands: no variable steers what a command loads, unless the policy sets it" {
+	command -v python3 >/dev/null || skip "no python3"
+	mkdir -p ws/ok
+	echo 'print("evil")' >ws/sitecustomize.py
+	echo 'print("ok")' >ws/ok/x.py
+	rules='commands: {allow: [{name: python, args: [{script: /workspace/ok}]}]}'
+	policy 'version: 1' 'sandbox: {mount_roots: [.]}' "$rules"
+	for v in PYTHONPATH=/workspace LD_PRELOAD=/workspace/x.so LD_LIBRARY_PATH=/workspace NODE_OPTIONS=-r/x \
+		PATH=/workspace GCONV_PATH=/workspace BASH_ENV=x PYTHONINSPECT=1 PYTHONPATH=; do
+		denied "variable '${v%%=*}'" --workspace ws -e "$v" --command 'python ok/x.py'
+	done
+	gives 0 "ok" --workspace ws -e PYTHONHASHSEED=0 -e TZ=UTC -e LDX=1 -e MY_PATH=x --command 'python ok/x.py'
+	policy 'version: 1' 'sandbox: {mount_roots: [.], env: {PYTHONPATH: /workspace}}' "$rules"
+	gives 0 $'evil\nok' --workspace ws -e PYTHONPATH=/workspace --command 'python ok/x.py'
+}

@@ -493,18 +493,44 @@ TEST(commands_cwd)
 {
 	struct command_rules r = {
 		.allow = RULES({ .name = "python" },
+			       { .name = "python3", .script = "/srv/job" },
 			       { .name = "node", .script = "relative" }),
-		.n_allow = 2,
+		.n_allow = 3,
 		.cwd = "/srv/job",
 	};
 
-	CHECK_STR(judged(&r, "python a.py"), "allow");
-	CHECK_STR(judged(&r, "python /srv/job/a.py"), "allow");
-	CHECK_STR(judged(&r, "python /workspace/a.py"), "deny");
-	CHECK_STR(judged(&r, "python ../../workspace/a.py"), "deny");
+	CHECK_STR(judged(&r, "python3 a.py"), "allow");
+	CHECK_STR(judged(&r, "python3 /srv/job/a.py"), "allow");
+	CHECK_STR(judged(&r, "python3 /workspace/a.py"), "deny");
+	CHECK_STR(judged(&r, "python3 ../../workspace/a.py"), "deny");
 	CHECK_STR(judged(&r, "node relative/a.js"), "deny");
-	r.cwd = "/tmp";
-	CHECK_STR(judged(&r, "python /srv/job/a.py"), "deny");
+	/* A rule that only names it means the workspace, wherever it starts. */
+	CHECK_STR(judged(&r, "python a.py"), "deny");
+	CHECK_STR(judged(&r, "python ../../workspace/a.py"), "allow");
+	r.cwd = "/";
+	CHECK_STR(judged(&r, "python3 a.py"), "deny");
+	CHECK_STR(judged(&r, "python ./dev/stdin"), "deny");
+	CHECK_STR(judged(&r, "python workspace/a.py"), "allow");
+}
+
+/* Named alone, an interpreter is for scripts, whatever version it is. */
+TEST(commands_versions)
+{
+	const struct command_rules r = {
+		.allow = RULES({ .name = "python3.11" }, { .name = "perl5.36" },
+			       { .name = "gcc-12" }, { .name = "sort2" },
+			       { .name = "python", .flags = LIST("-u") }),
+		.n_allow = 5,
+	};
+
+	CHECK_STR(judged(&r, "python3.11 a.py"), "allow");
+	CHECK_STR(judged(&r, "python3.11"), "deny");
+	CHECK_STR(judged(&r, "python3.11 /dev/stdin"), "deny");
+	CHECK_STR(judged(&r, "perl5.36 a.pl"), "deny");
+	CHECK_STR(judged(&r, "gcc-12 a.c"), "deny");
+	CHECK_STR(judged(&r, "sort2 a"), "allow");
+	CHECK_STR(judged(&r, "sort2 -r a"), "deny");
+	CHECK_STR(judged(&r, "python -u"), "deny");
 }
 
 TEST(commands_messages)

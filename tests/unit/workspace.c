@@ -67,9 +67,16 @@ static void collect(const char *copy_out)
 	struct cordon_spec *s = cordon_spec_new();
 	struct prepared before = { .box = NO_FD, .work = NO_FD };
 
-	if (copy_out)
+	_cleanup_fd_ int dir = NO_FD;
+
+	if (copy_out) {
 		CHECK_INT(cordon_spec_set(s, "copy-out", copy_out, NULL), 0);
-	workspace_collect(work, s, &before, &found, &warnings);
+		(void)mkdir(s->copies[0].dir, 0777);
+		dir = open(s->copies[0].dir,
+			   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		CHECK(dir >= 0);
+	}
+	workspace_collect(work, s, &dir, &before, &found, &warnings);
 	cordon_spec_free(s);
 }
 
@@ -225,16 +232,6 @@ TEST(workspace_deep_tree_is_cut_and_said)
 	(void)close(dir);
 	collect("**/*=out");
 	CHECK(found.is_cut);
-	leave();
-}
-
-TEST(workspace_unreadable_target_is_a_warning)
-{
-	enter();
-	put("a.txt", "one");
-	put("../file", "x");
-	collect("*.txt=file/out");
-	CHECK(is_warned("file/out"));
 	leave();
 }
 
