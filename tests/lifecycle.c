@@ -391,6 +391,7 @@ static const char *const moments[] = {
 	"keeper-record",
 
 	"keeper-cgroup",
+	"keeper-groups",
 	"keeper-birth",
 	"keeper-ids",
 	"keeper-configure",

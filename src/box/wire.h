@@ -194,7 +194,8 @@ enum wire_type {
 	WIRE_TERM,      /* keeper: SIGTERM to the program */
 	WIRE_GO,        /* keeper: the ids are mapped */
 	WIRE_SPEC,      /* keeper: fd box */
-	WIRE_CONF,      /* keeper: fds tasks, then mounts in order */
+	WIRE_CONF,      /* keeper: fds mounts in order */
+	WIRE_BOUNDS,    /* keeper: fds tasks of version 1 groups */
 	WIRE_WORK,      /* keeper: fds work, stdin, stdout, stderr */
 	WIRE_STARTED,   /* init, keeper: fd of the terminal, if any */
 	WIRE_BLOCK,     /* init, keeper: a block ended, more may follow */
@@ -259,7 +260,14 @@ struct wire_conf {
 	uint32_t job;
 	uint64_t
 		has_mount[WIRE_MAX_MOUNTS / 64]; /* bit i: there is mounts[i] */
-	uint32_t skip;       /* bits of enum wire_layer that are not there */
+	uint32_t skip; /* bits of enum wire_layer that are not there */
+	uint32_t reserved;
+};
+
+/* keeper -> init, WIRE_BOUNDS */
+struct wire_bounds {
+	uint32_t type;
+	uint32_t job;
 	uint32_t n_tasks;    /* version 1 groups to enter */
 	uint32_t n_affinity; /* no cpuset: bind to these CPUs instead */
 	uint16_t affinity[256];

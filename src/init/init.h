@@ -28,6 +28,7 @@ struct init {
 	struct err err;
 	struct wire_go go;
 	struct wire_conf conf;
+	struct wire_bounds bounds;
 	const struct wire_box *box;
 	const struct wire_work *work;
 	uint32_t job;
@@ -72,6 +73,7 @@ enum stage_table {
 	STAGES_OWN,
 	STAGES_ROOT,
 	STAGES_BOX,
+	STAGES_WALL,
 	STAGES_WORK,
 };
 

@@ -81,7 +81,6 @@ static int receive_spec(void)
 	return 0;
 }
 
-/* The box's groups, then its mounts in order. */
 static int receive_conf(void)
 {
 	int fds[IO_MAX_FDS];
@@ -90,10 +89,6 @@ static int receive_conf(void)
 
 	if (n < 0)
 		return n;
-	if (init.conf.n_tasks > WIRE_MAX_TASKS || (int)init.conf.n_tasks > n)
-		return err_set(&init.err, EPROTO, "a group is missing");
-	for (uint32_t i = 0; i < init.conf.n_tasks; i++)
-		init.tasks[i] = fds[at++];
 	for (uint32_t i = 0; i < init.box->n_mounts; i++) {
 		init.mounts[i] = NO_FD;
 		if (!wire_has_mount(&init.conf, i))
@@ -102,6 +97,21 @@ static int receive_conf(void)
 			return err_set(&init.err, EPROTO, "a mount is missing");
 		init.mounts[i] = fds[at++];
 	}
+	return 0;
+}
+
+static int receive_bounds(void)
+{
+	int fds[IO_MAX_FDS];
+	int n = expect(&init.bounds, sizeof(init.bounds), WIRE_BOUNDS, fds, 0);
+
+	if (n < 0)
+		return n;
+	if (init.bounds.n_tasks > WIRE_MAX_TASKS ||
+	    (int)init.bounds.n_tasks > n)
+		return err_set(&init.err, EPROTO, "a group is missing");
+	for (uint32_t i = 0; i < init.bounds.n_tasks; i++)
+		init.tasks[i] = fds[i];
 	return 0;
 }
 
@@ -141,7 +151,8 @@ int main(void)
 		init.stdio[i] = NO_FD;
 	if (receive_ids() < 0 || stages_run(&init, STAGES_OWN) < 0 ||
 	    receive_spec() < 0 || stages_run(&init, STAGES_ROOT) < 0 ||
-	    receive_conf() < 0 || stages_run(&init, STAGES_BOX) < 0)
+	    receive_conf() < 0 || stages_run(&init, STAGES_BOX) < 0 ||
+	    receive_bounds() < 0 || stages_run(&init, STAGES_WALL) < 0)
 		fail();
 	/* From here on init holds no directory that a path could lead to. */
 	fd_close(&init.root);

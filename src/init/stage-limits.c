@@ -35,8 +35,8 @@ static int set_affinity(struct init *in)
 {
 	unsigned long mask[16] = { 0 };
 
-	for (uint32_t i = 0; i < in->conf.n_affinity; i++) {
-		uint32_t cpu = in->conf.affinity[i];
+	for (uint32_t i = 0; i < in->bounds.n_affinity; i++) {
+		uint32_t cpu = in->bounds.affinity[i];
 
 		if (cpu < 1024)
 			mask[cpu / 64] |= 1UL << (cpu % 64);
@@ -72,7 +72,7 @@ int stage_limits(struct init *in)
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		if (limit(in, table[i].what, table[i].value) < 0)
 			return -in->err.code;
-	return in->conf.n_affinity ? set_affinity(in) : 0;
+	return in->bounds.n_affinity ? set_affinity(in) : 0;
 }
 
 int stage_caps(struct init *in)

@@ -52,7 +52,7 @@ int stage_identity(struct init *in)
 
 int stage_groups(struct init *in)
 {
-	for (uint32_t i = 0; i < in->conf.n_tasks; i++) {
+	for (uint32_t i = 0; i < in->bounds.n_tasks; i++) {
 		if (write(in->tasks[i], "0", 1) != 1)
 			return err_errno(&in->err, errno, "join a cgroup");
 		fd_close(&in->tasks[i]);

@@ -43,14 +43,21 @@ static const struct stage root[] = {
 };
 
 /*
- * Should: go from most rights to none, each right given up after its last
- * use. Mustn't: open a path of the host; what comes from there arrives as a
+ * Should: complete the root and let go of the one before it.
+ * Mustn't: open a path of the host; what comes from there arrives as a
  * descriptor.
  */
 static const struct stage box[] = {
 	{ "mounts", stage_mounts },
 	{ "leave", stage_leave }, /* from here on nothing is of the host */
 	{ "freeze", stage_freeze },
+};
+
+/*
+ * Should: go from most rights to none.
+ * Mustn't: give up a right before its last use.
+ */
+static const struct stage wall[] = {
 	{ "groups", stage_groups }, /* from here on limited */
 	{ "tty", stage_tty },
 	{ "limits", stage_limits },
@@ -75,6 +82,7 @@ static const struct {
 	[STAGES_OWN] = { own, ARRAY_SIZE(own) },
 	[STAGES_ROOT] = { root, ARRAY_SIZE(root) },
 	[STAGES_BOX] = { box, ARRAY_SIZE(box) },
+	[STAGES_WALL] = { wall, ARRAY_SIZE(wall) },
 	[STAGES_WORK] = { work, ARRAY_SIZE(work) },
 };
 

@@ -2,7 +2,8 @@
 
 /*
  * Giving a parked box its spec. Init gets it first and fills its root, while
- * limits are set and mounts opened; then it gets those.
+ * mounts are opened; then it gets those and completes its root, while groups
+ * are made and limits set.
  */
 
 #include <errno.h>
@@ -109,7 +110,7 @@ static unsigned int our_cpu(const struct cg_tree *cg)
 }
 
 static int set_limits(struct keeper *k, struct box *b,
-		      const struct wire_limits *l, struct wire_conf *conf,
+		      const struct wire_limits *l, struct wire_bounds *ret,
 		      struct err *err)
 {
 	uint64_t cpus = (l->cpu_quota_us + l->cpu_period_us - 1) /
@@ -125,9 +126,9 @@ static int set_limits(struct keeper *k, struct box *b,
 	};
 
 	if (k->cg.role[CG_CPUSET].fd < 0) {
-		conf->n_affinity = MIN(cg.n_cpus, ARRAY_SIZE(conf->affinity));
-		for (uint32_t i = 0; i < conf->n_affinity; i++)
-			conf->affinity[i] =
+		ret->n_affinity = MIN(cg.n_cpus, ARRAY_SIZE(ret->affinity));
+		for (uint32_t i = 0; i < ret->n_affinity; i++)
+			ret->affinity[i] =
 				k->cg.cpus[(cg.first_cpu + i) % k->cg.n_cpus];
 	}
 	return cg_box_limit(&k->cg, &b->cg, &cg, err);
@@ -144,25 +145,37 @@ static int send_to(const struct box *b, const void *msg, size_t size,
 	return err_stage(err, "init");
 }
 
-/* Limits are set before init hears of the groups. */
-static int set_up(struct keeper *k, struct box *b, struct wire_conf *conf,
-		  struct err *err)
+static int give_mounts(struct keeper *k, struct box *b, struct wire_conf *conf,
+		       struct err *err)
 {
 	int fds[IO_MAX_FDS];
-	int n_tasks;
 	int n = 0;
-	int r;
+	int r = mounts_open(k, b, b->spec, fds, &n, conf->has_mount, err);
 
-	if (set_limits(k, b, &b->spec->limits, conf, err) < 0)
-		return err_stage(err, "cgroup");
-	n_tasks = box_open_tasks(k, b, fds, err);
-	if (n_tasks < 0)
-		return err_stage(err, "cgroup");
-	conf->n_tasks = (uint32_t)n_tasks;
-	r = mounts_open(k, b, b->spec, fds + n_tasks, &n, conf->has_mount, err);
-	n += n_tasks;
 	if (r == 0)
 		r = send_to(b, conf, sizeof(*conf), fds, n, err);
+	for (int i = 0; i < n; i++)
+		(void)close(fds[i]);
+	return r;
+}
+
+/* Limits are set before init hears of the groups. */
+static int give_bounds(struct keeper *k, struct box *b, struct err *err)
+{
+	struct wire_bounds bounds = { .type = WIRE_BOUNDS };
+	int fds[IO_MAX_FDS];
+	int n;
+	int r;
+
+	if (cg_box_make(&k->cg, &b->cg, false, err) < 0 ||
+	    set_limits(k, b, &b->spec->limits, &bounds, err) < 0)
+		return err_stage(err, "cgroup");
+	keeper_moment("groups");
+	n = box_open_tasks(k, b, fds, err);
+	if (n < 0)
+		return err_stage(err, "cgroup");
+	bounds.n_tasks = (uint32_t)n;
+	r = send_to(b, &bounds, sizeof(bounds), fds, n, err);
 	for (int i = 0; i < n; i++)
 		(void)close(fds[i]);
 	return r;
@@ -179,7 +192,7 @@ int box_configure(struct keeper *k, struct box *b, int fd, struct err *err)
 	if (check_layers(k, b->spec, b->lock >= 0, &conf.skip, err) < 0)
 		return err_stage(err, "layers");
 	if (send_to(b, &head, sizeof(head), &fd, 1, err) < 0 ||
-	    set_up(k, b, &conf, err) < 0)
+	    give_mounts(k, b, &conf, err) < 0 || give_bounds(k, b, err) < 0)
 		return -err->code;
 	b->outcome.not_enforced = conf.skip;
 	b->outcome.host_uid = b->host_uid;

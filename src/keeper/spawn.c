@@ -5,9 +5,10 @@
  *
  * The child borrows the keeper's memory until it becomes init (CLONE_VM and
  * CLONE_VFORK): nothing is copied, and the keeper goes on when init runs. It
- * is born into the version 2 group. Into those of version 1 it moves itself,
- * because that is cheap, and late, because whatever the kernel allocates for
- * a process is dearer when it is counted (stage_groups).
+ * is born into the version 2 group. Those of version 1 are made while it works
+ * (configure.c), and it moves there itself, because that is cheap, and late,
+ * because whatever the kernel allocates for a process is dearer when it is
+ * counted (stage_groups).
  */
 
 #include <errno.h>
@@ -242,7 +243,8 @@ static int box_fill(struct keeper *k, struct box *b, struct err *err)
 		b->host_uid = k->world.caller;
 	}
 	(void)snprintf(name, sizeof(name), "cordon-%s-%u", k->id, b->serial);
-	if (cg_box_make(&k->cg, name, &b->cg, err) < 0)
+	cg_box_init(&b->cg, name);
+	if (cg_box_make(&k->cg, &b->cg, true, err) < 0)
 		return -err->code;
 	keeper_moment("cgroup");
 	if (bear(k, b, err) < 0)

@@ -59,20 +59,24 @@ static int make_dir(const struct cg_parent *p, const char *name, int *ret_fd,
 	return 0;
 }
 
-int cg_box_make(const struct cg_tree *tree, const char *name,
-		struct cg_box *ret_box, struct err *err)
+void cg_box_init(struct cg_box *box, const char *name)
 {
-	(void)snprintf(ret_box->name, sizeof(ret_box->name), "%s", name);
+	(void)snprintf(box->name, sizeof(box->name), "%s", name);
 	for (int i = 0; i < CG_ROLES; i++)
-		ret_box->dir[i] = NO_FD;
+		box->dir[i] = NO_FD;
+}
+
+int cg_box_make(const struct cg_tree *tree, struct cg_box *box, bool v2,
+		struct err *err)
+{
 	for (int i = 0; i < CG_ROLES; i++) {
 		const struct cg_parent *p = &tree->role[i];
 
-		if (p->fd < 0)
+		if (p->fd < 0 || p->v2 != v2)
 			continue;
 		if (!owns(tree, i))
-			ret_box->dir[i] = ret_box->dir[p->same];
-		else if (make_dir(p, name, &ret_box->dir[i], err) < 0)
+			box->dir[i] = box->dir[p->same];
+		else if (make_dir(p, box->name, &box->dir[i], err) < 0)
 			return -err->code;
 	}
 	return 0;

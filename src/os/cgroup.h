@@ -85,8 +85,11 @@ const char *cg_role_name(enum cg_role role);
 int cg_tree_open(struct cg_tree *tree, struct err *err);
 void cg_tree_close(struct cg_tree *tree);
 
-int cg_box_make(const struct cg_tree *tree, const char *name,
-		struct cg_box *ret_box, struct err *err);
+/* The name of its directories, of which none is made yet. */
+void cg_box_init(struct cg_box *box, const char *name);
+/* Makes the directories in the hierarchies of one version. */
+int cg_box_make(const struct cg_tree *tree, struct cg_box *box, bool v2,
+		struct err *err);
 int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
 		 const struct cg_limits *limits, struct err *err);
 
