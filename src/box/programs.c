@@ -116,9 +116,17 @@ static int need(const char *file, struct programs *ret, struct err *err)
 	if (r == 0 && needs.loader[0] && realpath(needs.loader, real) &&
 	    !has(&ret->files, real))
 		r = add(&ret->files, real, err);
-	for (size_t i = 0; r == 0 && i < needs.libraries.n; i++)
-		if (find_library(&needs, dir, needs.libraries.v[i], real))
+	for (size_t i = 0; r == 0 && i < needs.libraries.n; i++) {
+		const char *name = needs.libraries.v[i];
+
+		/* Nearly all ask for the same few, in the same places. */
+		if (!needs.runpath[0] && has(&ret->known, name))
+			continue;
+		if (!needs.runpath[0])
+			r = add(&ret->known, name, err);
+		if (r == 0 && find_library(&needs, dir, name, real))
 			r = need_library(real, ret, err);
+	}
 	elf_needs_done(&needs);
 	return r;
 }
@@ -221,4 +229,5 @@ void programs_done(struct programs *p)
 	strv_done(&p->code);
 	strv_done(&p->links);
 	strv_done(&p->targets);
+	strv_done(&p->known);
 }

@@ -16,6 +16,7 @@ struct programs {
 	struct strv code;    /* libraries, and directories of modules */
 	struct strv links;   /* names in the box ... */
 	struct strv targets; /* ... and what they lead to */
+	struct strv known;   /* names of libraries that were looked for */
 };
 
 /*
