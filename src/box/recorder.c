@@ -190,10 +190,8 @@ static void put_subject(struct json *j, const struct cordon_spec *s)
 	for (size_t i = 0; list && list[i]; i++) {
 		if (i)
 			(void)buf_puts(&text, " ");
-		if (i && redact_is_secret_flag(list[i - 1]))
-			(void)buf_puts(&text, "[redacted]");
-		else
-			(void)redact(&text, list[i], strlen(list[i]));
+		(void)redact_argument(&text, i ? list[i - 1] : NULL, list[i],
+				      strlen(list[i]));
 	}
 	if (!list && s->n_blocks)
 		buf_printf(&text, "%s code, %zu bytes", s->blocks[0].lang_name,
