@@ -200,6 +200,16 @@ static void put_subject(struct json *j, const struct cordon_spec *s)
 	buf_done(&text);
 }
 
+static void put_redacted(struct json *j, const char *name, const char *text)
+{
+	struct buf b;
+
+	buf_init(&b, 64 << 10);
+	(void)redact(&b, text, strlen(text));
+	json_str(j, name, b.data ? b.data : "");
+	buf_done(&b);
+}
+
 static int append(struct ledger *l, const char *kind, struct json *j,
 		  struct err *err)
 {
@@ -240,7 +250,7 @@ static int write_answer(struct ledger *l, const struct cordon_spec *s,
 	if (a->scope[0])
 		json_str(&j, "scope", a->scope);
 	if (a->reason[0])
-		json_str(&j, "reason", a->reason);
+		put_redacted(&j, "reason", a->reason);
 	json_str(&j, "by", a->by[0] ? a->by : "nobody");
 	return append(l, "approval.answer", &j, err);
 }
