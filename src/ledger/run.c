@@ -153,18 +153,26 @@ static void put_argv(struct json *j, names_t argv)
 
 static void put_env(struct json *j, names_t env)
 {
+	size_t more = 0;
+	size_t i = 0;
+
 	json_open(j, "env", '{');
-	for (size_t i = 0; env[i] && has_room(j, i, 3); i++) {
+	for (; env[i] && has_room(j, i, 3); i++) {
 		const char *eq = strchr(env[i], '=');
 		size_t len = eq ? (size_t)(eq - env[i]) : 0;
 		char name[128];
 
-		if (len == 0 || len >= sizeof(name))
+		if (len == 0)
 			continue;
+		len = MIN(len, sizeof(name) - 1);
 		memcpy(name, env[i], len);
 		name[len] = '\0';
 		put_item(j, name, NULL, eq + 1);
 	}
+	for (; env[i]; i++)
+		more++;
+	if (more)
+		json_int(j, "[more]", (int64_t)more);
 	json_close(j, '}');
 }
 

@@ -438,6 +438,18 @@ db = sqlite3.connect(sys.argv[1]); db.execute("DELETE FROM record WHERE seq = 3"
 	is "${#lines[@]}" 6
 }
 
+@test "audit: output that could not be written is said" {
+	ledger_setup
+	ledgerer "$L" 50 runs >/dev/null
+	for what in "export" "export --format ocsf" "list" "list --json" "show 1" "verify"; do
+		have=0
+		# shellcheck disable=SC2086
+		"$cordon" audit $what >/dev/full 2>err || have=$?
+		is "$what: $have" "$what: 125"
+		grep -q "No space left" err
+	done
+}
+
 @test "audit: a run without an end says so" {
 	ledger_setup
 	ledgerer "$L" 1 runs >/dev/null

@@ -456,6 +456,32 @@ TEST(a11_arguments)
 	}
 }
 
+/* Variables that find no room are counted; long names are cut. */
+TEST(each_variable_is_counted)
+{
+	static char text[400][16];
+	static char wide[400];
+	const char *env[402] = { 0 };
+	struct ledger_run_start s = { .run = "r",
+				      .decision = "allow",
+				      .env = env };
+	char *m;
+
+	memset(wide, 'W', sizeof(wide) - 1);
+	memcpy(wide + 200, "=x", 3);
+	env[0] = wide;
+	for (size_t i = 0; i < ARRAY_SIZE(text); i++) {
+		(void)snprintf(text[i], sizeof(text[i]), "V%zu=1", i);
+		env[i + 1] = text[i];
+	}
+	m = ledger_run_start_members(&s);
+	if (!m)
+		abort();
+	CHECK_HAS(m, "WWWW\":\"x\"");
+	CHECK_HAS(m, "\"[more]\":145}");
+	free(m);
+}
+
 /* Kept text that fills the record does not leave a block out of it. */
 TEST(each_block_is_on_the_record)
 {
