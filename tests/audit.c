@@ -965,6 +965,41 @@ LEDGER_TEST(a12_torn_write)
 
 /* ---- A09 ---- */
 
+/* What was cut is not forgotten where there is no room to say so. */
+LEDGER_TEST(a12_torn_write_and_a_full_disk)
+{
+	static const char which[] = "wpt";
+
+	fill(2);
+	for (size_t i = 0; i < 3; i++) {
+		struct ledger *l = open_ledger();
+		size_t len;
+		char *text = load("000001.jsonl", &len);
+		size_t had = 0;
+		size_t have = 0;
+
+		for (char *p = text; (p = strstr(p, "\"recovery\"")); p++)
+			had++;
+		memcpy(text + len, "{\"prev\":\"torn", 13);
+		store("000001.jsonl", text, len + 13);
+		free(text);
+		fault.error = ENOSPC;
+		fault.which = which[i];
+		fault.after = 0;
+		fault.count = 1;
+		CHECK(add(l) < 0);
+		fault.error = 0;
+		CHECK_INT(add(l), 0);
+		ledger_close(l);
+		text = load("000001.jsonl", &len);
+		for (char *p = text; (p = strstr(p, "\"recovery\"")); p++)
+			have++;
+		CHECK(have > had);
+		free(text);
+		CHECK_INT(look().fault, VERIFY_INTACT);
+	}
+}
+
 LEDGER_TEST(a09_injection)
 {
 	static const char *const argv[] = {

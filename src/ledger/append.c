@@ -164,12 +164,38 @@ static void undo(const struct ledger *l, uint64_t at)
 		return;
 }
 
+/*
+ * The line in the place of a torn end, then the rest of that is cut: who fails
+ * or dies in between leaves an end that is still torn, so that it is not
+ * forgotten.
+ */
+static int write_over(struct ledger *l, uint64_t at, struct err *err)
+{
+	_cleanup_fd_ int fd = NO_FD;
+	char name[24];
+	ssize_t n = -1;
+
+	ledger_file_name(l->file, name);
+	/* pwrite to a descriptor with O_APPEND would append. */
+	fd = openat(l->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0)
+		n = pwrite(fd, l->line.data, l->line.len, (off_t)at);
+	if (n >= 0 && n != (ssize_t)l->line.len)
+		errno = ENOSPC;
+	if (n != (ssize_t)l->line.len ||
+	    ftruncate(fd, (off_t)(at + l->line.len)) < 0)
+		return err_errno(err, errno, "write '%s/%s'", l->dir, name);
+	return 0;
+}
+
 /* All of the line or nothing of it. */
 static int write_line(struct ledger *l, uint64_t at, struct err *err)
 {
 	ssize_t n;
 	int code;
 
+	if (l->is_over)
+		return write_over(l, at, err);
 	do
 		n = write(l->fd, l->line.data, l->line.len);
 	while (n < 0 && errno == EINTR);
