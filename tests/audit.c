@@ -963,8 +963,6 @@ LEDGER_TEST(a12_torn_write)
 	}
 }
 
-/* ---- A09 ---- */
-
 /* What was cut is not forgotten where there is no room to say so. */
 LEDGER_TEST(a12_torn_write_and_a_full_disk)
 {
@@ -999,6 +997,8 @@ LEDGER_TEST(a12_torn_write_and_a_full_disk)
 		CHECK_INT(look().fault, VERIFY_INTACT);
 	}
 }
+
+/* ---- A09 ---- */
 
 LEDGER_TEST(a09_injection)
 {

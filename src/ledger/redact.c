@@ -140,9 +140,12 @@ static size_t token_len(const char *p, const char *end, const char *more)
 static bool eat_token(struct scan *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
-		size_t len = strlen(tokens[i].prefix);
+		size_t len;
 		size_t rest;
 
+		if (tokens[i].prefix[0] != *s->p)
+			continue;
+		len = strlen(tokens[i].prefix);
 		if ((size_t)(s->end - s->p) <= len ||
 		    memcmp(s->p, tokens[i].prefix, len) != 0)
 			continue;
@@ -449,6 +452,53 @@ static bool eat_query(struct scan *s)
 	return true;
 }
 
+/* curl's and others' "-u NAME:PASSWORD"; numbers are a user and a group. */
+static bool is_login_flag(const char *arg, size_t len)
+{
+	static const char *const flags[] = { "-u", "-U", "--user",
+					     "--proxy-user" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (strlen(flags[i]) == len && memcmp(arg, flags[i], len) == 0)
+			return true;
+	return false;
+}
+
+/* Where the password in a word "NAME:PASSWORD" begins; NULL: there is none. */
+static const char *login_value(const char *p, const char *end)
+{
+	const char *colon = memchr(p, ':', (size_t)(end - p));
+	const char *rest = colon ? colon + 1 : end;
+
+	while (rest < end && isdigit((unsigned char)*rest))
+		rest++;
+	return colon && colon > p && rest < end ? colon + 1 : NULL;
+}
+
+/* "--password hunter2", "-u me:hunter2": in a command kept as one text. */
+static bool eat_flag(struct scan *s)
+{
+	size_t len = token_len(s->p, MIN(s->end, s->p + MAX_NAME), "");
+	const char *value = skip(s->p + len, s->end, " \t");
+	const char *to;
+	const char *from = value;
+
+	if (*s->p != '-' || value == s->p + len || value >= s->end ||
+	    *value == '-')
+		return false;
+	to = value_end(value, s->end);
+	if (is_login_flag(s->p, len))
+		from = login_value(value, to);
+	else if (!has_name(s->p, len))
+		return false;
+	if (!from || to == value)
+		return false;
+	buf_add(s->out, s->p, (size_t)(from - s->p));
+	buf_puts(s->out, GONE);
+	s->p = to;
+	return true;
+}
+
 int redact(struct buf *out, const char *text, size_t len)
 {
 	struct scan s = { text, text + len, text, out, false };
@@ -458,8 +508,9 @@ int redact(struct buf *out, const char *text, size_t len)
 
 		if (eat_address(&s) || eat_query(&s) || eat_pem(&s))
 			continue;
-		if (is_start(&s) && (eat_token(&s) || eat_bearer(&s) ||
-				     eat_pair(&s) || eat_login(&s)))
+		if (is_start(&s) &&
+		    (eat_token(&s) || eat_bearer(&s) || eat_pair(&s) ||
+		     eat_flag(&s) || eat_login(&s)))
 			continue;
 		/* A run of letters is looked at once, at its start. */
 		do
@@ -492,34 +543,19 @@ bool redact_is_secret_flag(const char *arg)
 	return has_name(arg, len);
 }
 
-/* curl's and others' "-u NAME:PASSWORD"; numbers are a user and a group. */
-static bool is_login_flag(const char *arg, size_t len)
-{
-	static const char *const flags[] = { "-u", "-U", "--user",
-					     "--proxy-user" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-		if (strlen(flags[i]) == len && memcmp(arg, flags[i], len) == 0)
-			return true;
-	return false;
-}
-
 /* Where the password in "[--user=]NAME:PASSWORD" begins; 0: there is none. */
 static size_t password_at(const char *before, const char *text, size_t len)
 {
 	const char *eq = memchr(text, '=', len);
 	const char *from = text;
-	const char *colon;
+	const char *value;
 
 	if (eq && is_login_flag(text, (size_t)(eq - text)))
 		from = eq + 1;
 	else if (!before || !is_login_flag(before, strlen(before)))
 		return 0;
-	colon = memchr(from, ':', len - (size_t)(from - text));
-	if (!colon || colon == from || colon + 1 == text + len ||
-	    strspn(colon + 1, "0123456789") >= len - (size_t)(colon + 1 - text))
-		return 0;
-	return (size_t)(colon + 1 - text);
+	value = login_value(from, text + len);
+	return value ? (size_t)(value - text) : 0;
 }
 
 int redact_argument(struct buf *out, const char *before, const char *text,

@@ -397,6 +397,11 @@ TEST(a11_redaction)
 		{ "image:tag@sha256:abc", "image:tag@sha256:abc" },
 		{ "e2b_0123456789abcdef0123", "e2b_[redacted]" },
 		{ "Cookie: a=b; c=\"d\"", "Cookie: [redacted]" },
+		{ "curl --token abc -u me:hunter2 h",
+		  "curl --token [redacted] -u me:[redacted] h" },
+		{ "mysql --password 'a b' x", "mysql --password [redacted] x" },
+		{ "docker run -u 1000:1000 x", "docker run -u 1000:1000 x" },
+		{ "x --token -v", "x --token -v" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
@@ -512,9 +517,10 @@ TEST(each_block_is_on_the_record)
 TEST(a11_redaction_is_linear)
 {
 	static const char *const parts[] = {
-		"a-",      "a://", "sk-",      "-----BEGIN ", "password",
-		"\"'",     "x=",   "basic \"", "token: ",     "a@",
-		"bearer ", "eyJ",  "_-.",
+		"a-",      "a://", "sk-",      "-----BEGIN ",  "password",
+		"\"'",     "x=",   "basic \"", "token: ",      "a@",
+		"bearer ", "eyJ",  "_-.",      "--token ",     "-u a:",
+		"a:b",     "?a",   "\\\"",     "token = \"\\",
 	};
 	const size_t len = 1 << 20;
 	char *text = malloc(len);
