@@ -1159,6 +1159,10 @@ LEDGER_TEST(a10_not_ours)
 	CHECK(chmod(dir, 0777) == 0);
 	CHECK_INT(ledger_open(dir, &l, &err), -EPERM);
 	CHECK(chmod(dir, 0700) == 0);
+	CHECK(chmod(top, 0777) == 0);
+	CHECK_INT(ledger_open(dir, &l, &err), -EPERM);
+	CHECK_HAS(err.text, "above");
+	CHECK(chmod(top, 0700) == 0);
 	drop("head");
 	CHECK_INT(ledger_open(dir, &l, &err), -EBADMSG);
 	CHECK_HAS(err.text, "head");
