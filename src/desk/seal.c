@@ -90,11 +90,10 @@ static int pub_parse(const char *text, size_t n, unsigned char ret[SEAL_KEY])
 }
 
 static int key_load(int dir_fd, const char *name, unsigned char *ret,
-		    uint64_t *ret_epoch, struct err *err)
+		    uint64_t *ret_epoch, struct stat *st, struct err *err)
 {
 	char text[256];
-	struct stat st;
-	ssize_t n = read_small(dir_fd, name, text, sizeof(text), &st);
+	ssize_t n = read_small(dir_fd, name, text, sizeof(text), st);
 	int r = n < 0 ? err_errno(err, (int)-n, "read '%s'", name)
 		      : key_parse(name, text, ret, ret_epoch, err);
 
@@ -106,11 +105,10 @@ static int key_load(int dir_fd, const char *name, unsigned char *ret,
 static int key_read(int dir_fd, const char *name, unsigned char *ret,
 		    uint64_t *ret_epoch, struct err *err)
 {
-	struct stat st;
-	int r = key_load(dir_fd, name, ret, ret_epoch, err);
+	struct stat st = { 0 };
+	int r = key_load(dir_fd, name, ret, ret_epoch, &st, err);
 
-	if (r == 0 && (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		       (st.st_mode & 077) || st.st_uid != geteuid()))
+	if (r == 0 && ((st.st_mode & 077) || st.st_uid != geteuid()))
 		r = err_set(err, EPERM,
 			    "'%s' is not ours alone; 'chmod 600' it", name);
 	return r;
@@ -517,12 +515,13 @@ void seal_key_look(const char *dir, const struct seal_chain *c,
 	*ret = (struct seal_key){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct err unused = { 0 };
+		struct stat st = { 0 };
 		uint64_t epoch = 0;
 
 		int r;
 
 		/* Its mode is the sealer's business. */
-		r = key_load(fd, names[i], secret, &epoch, &unused);
+		r = key_load(fd, names[i], secret, &epoch, &st, &unused);
 		/* One that only its owner can look at is not judged. */
 		ret->is_there |= r == 0 || r == -EACCES;
 		ret->fits |= r == -EACCES;
