@@ -92,7 +92,7 @@ static int pub_parse(const char *text, size_t n, unsigned char ret[SEAL_KEY])
 static int key_load(int dir_fd, const char *name, unsigned char *ret,
 		    uint64_t *ret_epoch, struct stat *st, struct err *err)
 {
-	char text[256];
+	char text[256] = "";
 	ssize_t n = read_small(dir_fd, name, text, sizeof(text), st);
 	int r = n < 0 ? err_errno(err, (int)-n, "read '%s'", name)
 		      : key_parse(name, text, ret, ret_epoch, err);
@@ -173,7 +173,7 @@ static int first_key(struct keys *k, struct err *err)
 static int check_first(const struct keys *k, struct err *err)
 {
 	unsigned char pub[SEAL_KEY];
-	char text[256];
+	char text[256] = "";
 	struct stat st;
 	ssize_t n = read_small(k->dir_fd, "key.pub", text, sizeof(text), &st);
 
@@ -479,7 +479,7 @@ int seal_chain_init(struct seal_chain *c, const char *dir, const char *key_file,
 		    struct err *err)
 {
 	char path[4200];
-	char text[256];
+	char text[256] = "";
 	struct stat st;
 	ssize_t n;
 
