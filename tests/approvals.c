@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "box/approve.h"
+#include "cordon/cordon.h"
 
 static char place[] = "/tmp/cordon-approvals-XXXXXX";
 static char desk[4096];
@@ -567,6 +568,40 @@ TEST(approve_ask_can_be_cancelled_and_resumed)
 	CHECK(a.is_allowed);
 	CHECK_INT(approve_ask(&req, &a, &err), 0);
 	CHECK(!a.is_allowed);
+	leave();
+}
+
+/* The same bytes in other languages, or divided otherwise, are another thing.
+ */
+TEST(several_blocks_are_asked_about_as_such)
+{
+	static const char policy[] = "version: 1\nextends: cautious\n"
+				     "approvals: {expire: 300ms}\n";
+	struct cordon_error err = { 0 };
+	struct cordon_result *r = NULL;
+	struct cordon_spec *s;
+	struct cordon *c;
+	char said[4096];
+	char path[128];
+	FILE *f;
+
+	set_up();
+	(void)snprintf(path, sizeof(path), "%s/p.yaml", place);
+	f = fopen(path, "we");
+	CHECK(f && fputs(policy, f) >= 0 && fclose(f) == 0);
+	c = cordon_open(&err);
+	s = cordon_spec_new();
+	CHECK(c && s);
+	CHECK_INT(cordon_spec_set(s, "policy", path, &err), 0);
+	CHECK_INT(cordon_spec_code(s, "python", "a=1", 3, NULL, &err), 0);
+	CHECK_INT(cordon_spec_code(s, "sh", "true", 4, NULL, &err), 0);
+	CHECK_INT(cordon_run(c, s, &r, &err), 0);
+	CHECK_STR(r ? cordon_result_cause(r) : err.text, "denied");
+	CHECK_INT(RUN(said, "list", "--all", "--json"), 0);
+	CHECK_HAS(said, "python (3 bytes), sh (4 bytes)");
+	cordon_result_free(r);
+	cordon_spec_free(s);
+	cordon_close(c);
 	leave();
 }
 

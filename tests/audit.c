@@ -62,6 +62,23 @@ ssize_t __wrap_pwrite64(int fd, const void *data, size_t len, off_t at);
 int __wrap_ftruncate64(int fd, off_t len);
 int __wrap_fdatasync(int fd);
 int __wrap_fsync(int fd);
+int __real_openat64(int at, const char *name, int flags, mode_t mode);
+int __wrap_openat64(int at, const char *name, int flags, mode_t mode);
+
+/* Called once when a reader looks for the second file. */
+static void (*before_second)(void);
+
+int __wrap_openat64(int at, const char *name, int flags, mode_t mode)
+{
+	void (*first)(void) = before_second;
+
+	if (first && (flags & O_ACCMODE) == O_RDONLY &&
+	    strcmp(name, "000002.jsonl") == 0) {
+		before_second = NULL;
+		first();
+	}
+	return __real_openat64(at, name, flags, mode);
+}
 
 static bool fails(int which)
 {
@@ -520,6 +537,67 @@ LEDGER_TEST(a02_a_file_deleted)
 	CHECK_FAULT(v, VERIFY_MISSING, 1);
 }
 
+/* A link, a pipe, a device: what has a file's name and is none. */
+LEDGER_TEST(a02_not_a_file)
+{
+	struct verify_result v;
+	struct ledger *l = open_ledger();
+	char path[200];
+	char other[300];
+
+	ledger_set_file_size(l, 600);
+	for (int i = 0; i < 12; i++)
+		CHECK_INT(add(l), 0);
+	ledger_close(l);
+	/* The same bytes, elsewhere. */
+	path_of("000002.jsonl", path, sizeof(path));
+	(void)snprintf(other, sizeof(other), "%s/other", top);
+	CHECK(rename(path, other) == 0 && symlink(other, path) == 0);
+	v = look();
+	CHECK_STR(verify_fault_name(v.fault), "missing");
+	CHECK_HAS(v.text, "'000002.jsonl' is not a file");
+	CHECK(unlink(path) == 0 && rename(other, path) == 0);
+	CHECK_INT(look().fault, VERIFY_INTACT);
+	path_of("000001.jsonl", path, sizeof(path));
+	CHECK(rename(path, other) == 0 && mkfifo(path, 0600) == 0);
+	v = look();
+	CHECK_FAULT(v, VERIFY_MISSING, 1);
+	CHECK_HAS(v.text, "'000001.jsonl' is not a file");
+	CHECK(unlink(path) == 0 && rename(other, path) == 0);
+	path_of("head", path, sizeof(path));
+	CHECK(rename(path, other) == 0 && mkfifo(path, 0600) == 0);
+	CHECK_FAULT(look(), VERIFY_EDITED, 0);
+	CHECK(unlink(path) == 0 && symlink(other, path) == 0);
+	CHECK_FAULT(look(), VERIFY_EDITED, 0);
+	CHECK(unlink(path) == 0);
+	(void)unlink(other);
+}
+
+/* One more in the first file, then one in the second. */
+static void write_on(void)
+{
+	struct ledger *l = open_ledger();
+
+	CHECK_INT(add(l), 0);
+	ledger_set_file_size(l, 10);
+	CHECK_INT(add(l), 0);
+	ledger_close(l);
+}
+
+/* A reader that has seen a file's end while the next one is made. */
+LEDGER_TEST(a12_read_while_files_change)
+{
+	struct verify_result v;
+
+	fill(2);
+	before_second = write_on;
+	v = look();
+	CHECK(!before_second);
+	CHECK_STR(v.text, "");
+	CHECK_INT(v.fault, VERIFY_INTACT);
+	CHECK_INT((long long)v.records, 4);
+}
+
 /* ---- A03, A04, A05, A07 ---- */
 
 LEDGER_TEST(a03_truncated_tail)
@@ -705,6 +783,44 @@ LEDGER_TEST(a05_sealed_again_with_a_newer_key)
 	CHECK(memcmp(first, now, sizeof(now)) == 0);
 }
 
+/* A key that key.pub does not check seals nothing. */
+LEDGER_TEST(a05_key_replaced_before_the_first_seal)
+{
+	struct seal_result s;
+	struct err err = { 0 };
+	size_t len;
+	char *pub;
+
+	fill(2);
+	seal_it();
+	pub = load("key.pub", &len);
+	pub[30] = pub[30] == '0' ? '1' : '0';
+	drop("head");
+	drop("000001.jsonl");
+	fill(2);
+	store("key.pub", pub, len);
+	free(pub);
+	CHECK_INT(seal_make(dir, &s, &err), -EBADMSG);
+	CHECK_HAS(err.text, "key.pub");
+	seal_result_done(&s);
+	CHECK_INT(look().fault, VERIFY_INTACT);
+}
+
+/* A head of nothing but zeros, beside seals. */
+LEDGER_TEST(a03_head_emptied)
+{
+	static const char none[HEAD_SIZE];
+	struct verify_result v;
+
+	fill(4);
+	seal_it();
+	fill(2);
+	store("head", none, sizeof(none));
+	v = look();
+	CHECK_STR(verify_fault_name(v.fault), "edited");
+	CHECK_HAS(v.text, "emptied");
+}
+
 /* A maker of seals that died before its next key was in place. */
 LEDGER_TEST(a05_key_after_a_crash)
 {
@@ -844,6 +960,41 @@ LEDGER_TEST(a12_torn_write)
 		free(text);
 		drop("000001.jsonl");
 		drop("head");
+	}
+}
+
+/* What was cut is not forgotten where there is no room to say so. */
+LEDGER_TEST(a12_torn_write_and_a_full_disk)
+{
+	static const char which[] = "wpt";
+
+	fill(2);
+	for (size_t i = 0; i < 3; i++) {
+		struct ledger *l = open_ledger();
+		size_t len;
+		char *text = load("000001.jsonl", &len);
+		size_t had = 0;
+		size_t have = 0;
+
+		for (char *p = text; (p = strstr(p, "\"recovery\"")); p++)
+			had++;
+		memcpy(text + len, "{\"prev\":\"torn", 13);
+		store("000001.jsonl", text, len + 13);
+		free(text);
+		fault.error = ENOSPC;
+		fault.which = which[i];
+		fault.after = 0;
+		fault.count = 1;
+		CHECK(add(l) < 0);
+		fault.error = 0;
+		CHECK_INT(add(l), 0);
+		ledger_close(l);
+		text = load("000001.jsonl", &len);
+		for (char *p = text; (p = strstr(p, "\"recovery\"")); p++)
+			have++;
+		CHECK(have > had);
+		free(text);
+		CHECK_INT(look().fault, VERIFY_INTACT);
 	}
 }
 
@@ -1008,9 +1159,72 @@ LEDGER_TEST(a10_not_ours)
 	CHECK(chmod(dir, 0777) == 0);
 	CHECK_INT(ledger_open(dir, &l, &err), -EPERM);
 	CHECK(chmod(dir, 0700) == 0);
+	CHECK(chmod(top, 0777) == 0);
+	CHECK_INT(ledger_open(dir, &l, &err), -EPERM);
+	CHECK_HAS(err.text, "above");
+	CHECK(chmod(top, 0700) == 0);
 	drop("head");
 	CHECK_INT(ledger_open(dir, &l, &err), -EBADMSG);
 	CHECK_HAS(err.text, "head");
+}
+
+/* The same for one file of it, and for what is no file. */
+LEDGER_TEST(a10_a_file_not_ours)
+{
+	struct ledger *l;
+	struct err err = { 0 };
+	char path[200];
+
+	fill(1);
+	path_of("000001.jsonl", path, sizeof(path));
+	CHECK(chmod(path, 0666) == 0);
+	l = open_ledger();
+	CHECK_INT(ledger_append(l, "file.in", MEMBERS, NULL, &err), -EPERM);
+	CHECK_HAS(err.text, "not ours alone");
+	if (geteuid() == 0) {
+		CHECK(chmod(path, 0600) == 0 && chown(path, 65534, 0) == 0);
+		CHECK_INT(add(l), -EPERM);
+		CHECK(chown(path, 0, 0) == 0);
+	}
+	CHECK(chmod(path, 0600) == 0);
+	CHECK_INT(add(l), 0);
+	/* The next one is there already, and not ours to write to. */
+	path_of("000002.jsonl", path, sizeof(path));
+	CHECK(mkfifo(path, 0600) == 0);
+	ledger_set_file_size(l, 200);
+	CHECK_INT(add(l), -EPERM);
+	CHECK(unlink(path) == 0);
+	CHECK_INT(add(l), 0);
+	ledger_close(l);
+	CHECK_INT(look().fault, VERIFY_INTACT);
+}
+
+/* A handle that is open when its file is taken away or put in again. */
+LEDGER_TEST(a10_replaced_under_a_handle)
+{
+	struct ledger *l;
+	char path[200];
+	char other[300];
+	size_t len;
+	char *copy;
+
+	fill(3);
+	l = open_ledger();
+	CHECK_INT(add(l), 0);
+	path_of("000001.jsonl", path, sizeof(path));
+	(void)snprintf(other, sizeof(other), "%s/other", top);
+	CHECK(rename(path, other) == 0);
+	CHECK_INT(add(l), -EBADMSG);
+	/* A copy is as good as the file itself. */
+	CHECK(rename(other, path) == 0);
+	copy = load("000001.jsonl", &len);
+	drop("000001.jsonl");
+	store("000001.jsonl", copy, len);
+	free(copy);
+	CHECK_INT(add(l), 0);
+	ledger_close(l);
+	CHECK_INT(look().fault, VERIFY_INTACT);
+	CHECK_INT((long long)look().records, 5);
 }
 
 /* What was acknowledged and is gone is not written over. */

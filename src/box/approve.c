@@ -330,8 +330,23 @@ static int converse(struct desk *d, const struct buf *request, int cancel)
 	}
 }
 
-/* Ends it if it has not ended; its status. */
-static int reap(struct desk *d, bool kill_it)
+/*
+ * How it is told to end: a person's interrupt withdraws the request, the end
+ * of a process leaves it for who takes it up again.
+ */
+static int ending_signal(int r)
+{
+	sigset_t waiting;
+
+	if (r == -ECANCELED && sigpending(&waiting) == 0 &&
+	    (sigismember(&waiting, SIGINT) == 1 ||
+	     sigismember(&waiting, SIGQUIT) == 1))
+		return SIGINT;
+	return SIGTERM;
+}
+
+/* Ends it by `sig` if it has not ended (0: it will); its status. */
+static int reap(struct desk *d, int sig)
 {
 	int64_t deadline = clock_us() + GRACE_US;
 	struct pollfd gone = { .fd = d->pidfd, .events = POLLIN };
@@ -339,8 +354,8 @@ static int reap(struct desk *d, bool kill_it)
 
 	if (d->pid <= 0)
 		return -1;
-	if (kill_it) {
-		(void)kill(d->pid, SIGTERM);
+	if (sig) {
+		(void)kill(d->pid, sig);
 		while (d->pidfd >= 0 && clock_us() < deadline &&
 		       poll(&gone, 1, 50) == 0)
 			;
@@ -400,7 +415,7 @@ int approve_ask(const struct approve_request *req, struct approve_answer *ret,
 		r = start(&d, req->resume, err);
 	if (r == 0)
 		r = converse(&d, &request, req->cancel);
-	status = reap(&d, r < 0);
+	status = reap(&d, r < 0 ? ending_signal(r) : 0);
 	if (r == 0)
 		r = understand(&d, status, ret, err);
 	else if (r == -ECANCELED)

@@ -48,7 +48,8 @@ struct approve_request {
 	 * A descriptor that becomes readable when the caller no longer wants
 	 * an answer (its signalfd, an eventfd), or NO_FD. It is not read. The
 	 * desk is then ended and the answer is a denial; the request waits on
-	 * in the store and can be resumed.
+	 * in the store and can be resumed, unless a SIGINT or SIGQUIT is
+	 * pending: that withdraws it.
 	 */
 	int cancel;
 };

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -115,22 +117,56 @@ static void who_is_asked(const struct policy *p, struct approve_request *req)
 	req->expire_ms = p ? p->expire_us / 1000 : 0;
 }
 
-static int ask_person(struct guard *g, const struct buf *code, struct err *err)
+/*
+ * Readable when a signal came that would end us and that the caller holds
+ * back for itself; it is not taken from there. Others end us anyway.
+ */
+static int watch_signals(void)
 {
+	static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+	sigset_t blocked;
+	sigset_t set;
+	bool any = false;
+
+	(void)sigemptyset(&set);
+	if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0)
+		return NO_FD;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (sigismember(&blocked, ends[i]) == 1) {
+			(void)sigaddset(&set, ends[i]);
+			any = true;
+		}
+	return any ? signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) : NO_FD;
+}
+
+/* Where each block ends and in what it is written is part of what is asked. */
+static void name_blocks(const struct cordon_spec *s, struct buf *out)
+{
+	for (size_t i = 0; s->n_blocks > 1 && i < s->n_blocks; i++)
+		buf_printf(out, "%s%s (%zu bytes)", i ? ", " : "",
+			   s->blocks[i].lang_name, s->blocks[i].len);
+	if (s->n_blocks == 1)
+		buf_puts(out, s->blocks[0].lang_name);
+}
+
+static int ask_person(struct guard *g, const struct buf *code,
+		      const char *language, struct err *err)
+{
+	_cleanup_fd_ int signals = watch_signals();
 	const struct cordon_spec *s = g->spec;
 	struct approve_program programs[SPEC_MAX_LINE];
 	struct approve_request req = {
 		.kind = s->n_blocks ? "code" : "command",
 		.programs = programs,
 		.n_programs = list_programs(s, programs),
-		.language = s->n_blocks ? s->blocks[0].lang_name : NULL,
+		.language = language,
 		.text = s->n_blocks ? code->data : NULL,
 		.text_len = s->n_blocks ? code->len : 0,
 		.why = g->verdict.why,
 		.rule = g->rule ? g->rule->name : "approvals",
 		.file = g->rule && g->rule->file ? g->rule->file : s->policy,
 		.line = g->rule ? g->rule->line : 0,
-		.cancel = NO_FD,
+		.cancel = signals,
 	};
 	struct approve_answer *answer = &g->answer;
 	char text[600];
@@ -156,14 +192,19 @@ static int ask_person(struct guard *g, const struct buf *code, struct err *err)
 
 int guard_ask(struct guard *g, struct err *err)
 {
+	struct buf language;
 	struct buf code;
 	int r;
 
 	if (g->verdict.decision != DECISION_ASK)
 		return 0;
 	buf_init(&code, 64 << 20);
-	r = list_code(g->spec, &code) < 0 ? no_memory(err)
-					  : ask_person(g, &code, err);
+	buf_init(&language, 64 << 10);
+	name_blocks(g->spec, &language);
+	r = list_code(g->spec, &code) < 0 || language.error
+		    ? no_memory(err)
+		    : ask_person(g, &code, language.data, err);
+	buf_done(&language);
 	buf_done(&code);
 	return r;
 }

@@ -190,16 +190,24 @@ static void put_subject(struct json *j, const struct cordon_spec *s)
 	for (size_t i = 0; list && list[i]; i++) {
 		if (i)
 			(void)buf_puts(&text, " ");
-		if (i && redact_is_secret_flag(list[i - 1]))
-			(void)buf_puts(&text, "[redacted]");
-		else
-			(void)redact(&text, list[i], strlen(list[i]));
+		(void)redact_argument(&text, i ? list[i - 1] : NULL, list[i],
+				      strlen(list[i]));
 	}
 	if (!list && s->n_blocks)
 		buf_printf(&text, "%s code, %zu bytes", s->blocks[0].lang_name,
 			   s->blocks[0].len);
 	json_str(j, "subject", text.data ? text.data : "");
 	buf_done(&text);
+}
+
+static void put_redacted(struct json *j, const char *name, const char *text)
+{
+	struct buf b;
+
+	buf_init(&b, 64 << 10);
+	(void)redact(&b, text, strlen(text));
+	json_str(j, name, b.data ? b.data : "");
+	buf_done(&b);
 }
 
 static int append(struct ledger *l, const char *kind, struct json *j,
@@ -242,7 +250,7 @@ static int write_answer(struct ledger *l, const struct cordon_spec *s,
 	if (a->scope[0])
 		json_str(&j, "scope", a->scope);
 	if (a->reason[0])
-		json_str(&j, "reason", a->reason);
+		put_redacted(&j, "reason", a->reason);
 	json_str(&j, "by", a->by[0] ? a->by : "nobody");
 	return append(l, "approval.answer", &j, err);
 }

@@ -432,24 +432,29 @@ static int wait_for_answer(struct asking *a)
 	}
 }
 
-static int begin(struct asking *a, struct err *err)
+/* Before the request is recorded: who is interrupted then withdraws it. */
+static int hold_signals(struct asking *a, struct err *err)
 {
 	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	int64_t left;
 	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		(void)sigaddset(&set, wanted[i]);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	a->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return a->signals < 0 ? err_errno(err, errno, "wait for signals") : 0;
+}
+
+static int begin(struct asking *a, struct err *err)
+{
+	int64_t left;
 	int r = look(a, err);
 
 	if (r < 0)
 		return r;
 	left = a->entry.expires - store_now();
 	a->deadline = clock_us() + MAX(left, 0) * 1000;
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		(void)sigaddset(&set, wanted[i]);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	a->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (a->signals < 0)
-		return err_errno(err, errno, "wait for signals");
 	a->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (a->watch >= 0 &&
 	    inotify_add_watch(a->watch, a->store.state.path,
@@ -479,7 +484,9 @@ static int ask(struct asking *a, const char *id)
 	if (r > 0)
 		return status;
 	err = (struct err){ 0 };
-	r = id ? resume(a, id, &err) : record(a, &err);
+	r = hold_signals(a, &err);
+	if (r == 0)
+		r = id ? resume(a, id, &err) : record(a, &err);
 	if (r == 0)
 		r = begin(a, &err);
 	return r < 0 ? fail(a, &err) : wait_for_answer(a);

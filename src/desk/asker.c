@@ -34,6 +34,9 @@ int64_t process_start(pid_t pid)
 	if (pid <= 0 || io_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
 		return -1;
 	p = strrchr(text, ')');
+	/* One that has ended and whose parent has not looked does nothing. */
+	if (p && p[1] && (p[2] == 'Z' || p[2] == 'X'))
+		return -1;
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	if (!p)

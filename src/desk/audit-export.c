@@ -13,6 +13,8 @@ struct export
 	struct audit_options *o;
 	struct index *x;
 	bool is_ocsf;
+	bool is_whole; /* nothing is filtered out */
+	uint64_t seq;  /* of the record before */
 	int failed;
 };
 
@@ -23,6 +25,13 @@ static int each(void *arg, const struct index_row *row)
 	_cleanup_free_ char *line = index_line(e->x, row, &err);
 	struct buf out;
 
+	if (e->is_whole && row->seq != e->seq + 1) {
+		say("the index lacks record %llu; try 'cordon audit reindex'",
+		    (unsigned long long)e->seq + 1);
+		e->failed = EXIT_OURS;
+		return 1;
+	}
+	e->seq = row->seq;
 	if (!line) {
 		say("%s", err.text);
 		e->failed = EXIT_OURS;
@@ -47,6 +56,7 @@ static int each(void *arg, const struct index_row *row)
 
 int audit_export(struct audit_options *o)
 {
+	static const struct index_filter all;
 	struct err err = { 0 };
 	struct index x;
 	struct export e = { .o = o, .x = &x };
@@ -56,6 +66,7 @@ int audit_export(struct audit_options *o)
 		say("%s", err.text);
 		return EXIT_OURS;
 	}
+	e.is_whole = memcmp(&o->filter, &all, sizeof(all)) == 0;
 	e.is_ocsf = o->format && strcmp(o->format, "ocsf") == 0;
 	r = index_list(&x, &o->filter, each, &e, &err);
 	if (r < 0)

@@ -31,10 +31,19 @@ static size_t bad_len(const unsigned char *p, size_t len)
 		return 1;
 	if (len >= 2 && p[0] == 0xc2 && p[1] < 0xa0)
 		return 2;
+	if (len >= 2 && p[0] == 0xd8 && p[1] == 0x9c)
+		return 2;
+	/* Zero width, direction marks, line ends, embeddings, isolates. */
 	if (len >= 3 && p[0] == 0xe2 &&
-	    ((p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) ||
-	     (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)))
+	    ((p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) ||
+			       (p[2] >= 0xa8 && p[2] <= 0xae))) ||
+	     (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf)))
 		return 3;
+	if (len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+		return 3;
+	/* Tags: text that no screen shows. */
+	if (len >= 4 && p[0] == 0xf3 && p[1] == 0xa0 && p[2] <= 0x81)
+		return 4;
 	return 0;
 }
 
@@ -248,7 +257,10 @@ int audit_follow(struct audit_options *o)
 		is_first = false;
 		if (end > seen) {
 			o->filter.above = seen;
-			(void)index_list(&x, &o->filter, each, &t, &err);
+			if (index_list(&x, &o->filter, each, &t, &err) < 0) {
+				say("%s", err.text);
+				t.failed = EXIT_OURS;
+			}
 			seen = end;
 		}
 		index_close(&x);

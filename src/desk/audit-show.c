@@ -23,6 +23,7 @@ struct show {
 	size_t n;
 	char run[64]; /* of the first record; another one: not clear */
 	bool is_unclear;
+	bool is_run; /* all of a run, not one record */
 	struct err err;
 	bool has_colour;
 };
@@ -337,11 +338,14 @@ static void show_proof(struct show *s)
 
 static void show_words(struct show *s)
 {
+	bool has_end = false;
+
 	if (s->run[0])
 		printf("Run %s\n", s->run);
 	for (size_t i = 0; i < s->n; i++) {
 		struct value record = { s->v[i].line, strlen(s->v[i].line) };
 
+		has_end |= strcmp(s->v[i].kind, "run.end") == 0;
 		if (strcmp(s->v[i].kind, "run.start") == 0)
 			show_start(s, &record);
 		else if (strcmp(s->v[i].kind, "run.end") == 0)
@@ -349,8 +353,7 @@ static void show_words(struct show *s)
 		else
 			show_any(s, &s->v[i], &record);
 	}
-	if (s->run[0] && strcmp(s->v[s->n - 1].kind, "run.end") != 0 &&
-	    s->n > 1)
+	if (s->is_run && !has_end)
 		(void)puts("  no end is recorded (yet)");
 	show_proof(s);
 }
@@ -365,12 +368,14 @@ static int find(struct show *s, const char *id)
 		f.seq = seq;
 	else
 		f.run = id;
+	s->is_run = f.run != NULL;
 	if (index_list(s->x, &f, collect, s, &s->err) < 0)
 		return -1;
 	/* Digits may also be the beginning of an id. */
 	if (s->n == 0 && f.seq) {
 		f.seq = 0;
 		f.run = id;
+		s->is_run = true;
 		return index_list(s->x, &f, collect, s, &s->err);
 	}
 	return 0;

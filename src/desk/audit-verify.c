@@ -69,26 +69,56 @@ static int load_head(struct watch *w, const char *path, char **ret,
 }
 
 /*
- * The key on the disk has the number of the next seal: more than one beyond
- * those in the ledger means that some are gone.
+ * The secret key: its number is that of the next seal. More than one beyond
+ * the seals in the ledger means that some are gone; another key than the one
+ * that the last seal names could not make the next.
+ *
+ * The number is read before the ledger, since seals are made meanwhile.
  */
 static void check_epoch(const struct audit_options *o, const struct watch *w,
-			struct verify_result *v)
+			uint64_t before, struct verify_result *v)
 {
-	char path[4200];
-	char text[256];
-	unsigned long long epoch = 0;
+	struct seal_key key;
 
-	(void)snprintf(path, sizeof(path), "%s/key", o->dir);
-	if (io_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0 ||
-	    sscanf(text, "%llu", &epoch) != 1 || epoch <= w->chain.epoch)
+	if (before > w->chain.epoch) {
+		v->fault = VERIFY_TRUNCATED;
+		v->bad = v->records + 1;
+		(void)snprintf(v->text, sizeof(v->text),
+			       "%llu seals were made and %llu are there; the "
+			       "ledger ends with record %llu",
+			       (unsigned long long)before - 1,
+			       (unsigned long long)v->seals,
+			       (unsigned long long)v->records);
+		return;
+	}
+	/* A copy kept elsewhere has no secret key, and a key to check it by. */
+	if (o->key || o->head || v->seals == 0)
+		return;
+	/* Its place is taken by the next one while we look. */
+	for (int tries = 0; tries < 3; tries++) {
+		seal_key_look(o->dir, &w->chain, &key);
+		if (key.is_there && (key.fits || key.epoch > w->chain.epoch))
+			return;
+	}
+	v->fault = VERIFY_SEAL;
+	v->bad = v->records + 1;
+	(void)snprintf(v->text, sizeof(v->text),
+		       key.is_there ? "the file 'key' is not the key that the "
+				      "last seal names"
+				    : "the file 'key' is gone: whether seals "
+				      "are missing at the end is not known");
+}
+
+/* Without it nobody knows what was acknowledged. */
+static void check_marks(const struct audit_options *o, struct verify_result *v)
+{
+	if (v->has_head || v->records == 0 || o->key || o->head)
 		return;
 	v->fault = VERIFY_TRUNCATED;
 	v->bad = v->records + 1;
 	(void)snprintf(v->text, sizeof(v->text),
-		       "%llu seals were made and %llu are there; the ledger "
-		       "ends with record %llu",
-		       epoch - 1, (unsigned long long)v->seals,
+		       "the file 'head' is gone: whether records are missing "
+		       "behind record %llu is not known",
 		       (unsigned long long)v->records);
 }
 
@@ -153,6 +183,9 @@ static void print_words(const struct audit_options *o,
 		if (v->file)
 			printf("in '%s/%06u.jsonl' at byte %llu\n", o->dir,
 			       v->file, (unsigned long long)v->offset);
+		if (!v->file && tail > 0)
+			printf("unsealed tail: %llu records\n",
+			       (unsigned long long)tail);
 		return;
 	}
 	if (o->quiet)
@@ -178,12 +211,19 @@ int audit_verify(struct audit_options *o)
 	_cleanup_free_ char *head = NULL;
 	struct verify_result v = { 0 };
 	struct err err = { 0 };
+	struct seal_key key;
 	int r;
 
 	r = seal_chain_init(&w.chain, o->dir, o->key, &err);
+	seal_key_look(o->dir, &w.chain, &key);
 	if (r == -EBADMSG && !o->key) {
 		/* Part of the ledger, and changed. */
-		printf("bad seal: %s\n", err.text);
+		v.fault = VERIFY_SEAL;
+		(void)snprintf(v.text, sizeof(v.text), "%.390s", err.text);
+		if (o->json)
+			print_json(&v);
+		else
+			print_words(o, &v);
 		return EXIT_ALTERED;
 	}
 	if (r == 0 && o->head)
@@ -197,7 +237,9 @@ int audit_verify(struct audit_options *o)
 	if (v.fault == VERIFY_INTACT)
 		check_head(o, &w, &v);
 	if (v.fault == VERIFY_INTACT)
-		check_epoch(o, &w, &v);
+		check_epoch(o, &w, key.epoch, &v);
+	if (v.fault == VERIFY_INTACT)
+		check_marks(o, &v);
 	if (o->json)
 		print_json(&v);
 	else

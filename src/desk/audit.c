@@ -340,8 +340,10 @@ int cmd_audit(int argc, char **argv)
 		return EXIT_OURS;
 	}
 	r = c->run(&o);
-	if (fflush(stdout) != 0 && r == 0) {
-		say("write the output: %s", strerror(errno));
+	/* What failed earlier is not told again by the flush. */
+	if ((ferror(stdout) || fflush(stdout) != 0) && r == 0) {
+		say("write the output: %s",
+		    errno ? strerror(errno) : "it failed");
 		r = EXIT_OURS;
 	}
 	return r;

@@ -82,6 +82,11 @@ static int make_private(const char *path, struct err *err)
 	return 0;
 }
 
+static int open_in_memory(struct index *x, struct err *err)
+{
+	return try_open(x, ":memory:", false) < 0 ? fail(x, "open", err) : 0;
+}
+
 static int open_db(struct index *x, bool anew, struct err *err)
 {
 	char path[4200];
@@ -89,8 +94,7 @@ static int open_db(struct index *x, bool anew, struct err *err)
 
 	path_of(x, path, sizeof(path));
 	if (access(x->dir, W_OK) < 0)
-		return try_open(x, ":memory:", false) < 0 ? fail(x, "open", err)
-							  : 0;
+		return open_in_memory(x, err);
 	r = make_private(path, err);
 	if (r < 0 || try_open(x, path, anew) == 0)
 		return r;
@@ -249,22 +253,51 @@ static int read_on(struct index *x, struct place *p, struct reader *r,
 	return n < 0 ? n : 0;
 }
 
-/* The files may have got shorter, or others: then nothing of it holds. */
+/* The place of the last record that it has. */
+static int last_row(struct index *x, const struct place *p,
+		    struct index_row *ret)
+{
+	sqlite3_stmt *q = NULL;
+	int r = sqlite3_prepare_v2(x->db,
+				   "SELECT file, offset, len FROM record WHERE "
+				   "seq = (SELECT max(seq) FROM record)"
+				   " AND seq = ?",
+				   -1, &q, NULL);
+
+	*ret = (struct index_row){ .seq = p->seq };
+	(void)sqlite3_bind_int64(q, 1, (sqlite3_int64)p->seq);
+	if (r == SQLITE_OK)
+		r = sqlite3_step(q);
+	if (r == SQLITE_ROW) {
+		ret->file = (uint32_t)sqlite3_column_int64(q, 0);
+		ret->offset = (uint64_t)sqlite3_column_int64(q, 1);
+		ret->len = (size_t)sqlite3_column_int64(q, 2);
+	}
+	(void)sqlite3_finalize(q);
+	return r == SQLITE_ROW ? 0 : -ENOENT;
+}
+
+/*
+ * The files may have got shorter, or be another ledger's: the last record
+ * that it has must be there, with its hash, or nothing of it holds.
+ */
 static bool fits(struct index *x, const struct place *p)
 {
-	char path[4200];
-	char c = '\0';
-	int fd;
-	bool is = p->offset == 0;
+	unsigned char hash[SHA256_SIZE];
+	struct err unused = { 0 };
+	struct index_row row;
+	_cleanup_free_ char *line = NULL;
 
-	(void)snprintf(path, sizeof(path), "%s/%06u.jsonl", x->dir, p->file);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return is;
-	if (!is)
-		is = pread(fd, &c, 1, (off_t)p->offset - 1) == 1 && c == '\n';
-	(void)close(fd);
-	return is;
+	if (p->seq == 0)
+		return p->offset == 0;
+	if (last_row(x, p, &row) < 0 || row.file != p->file ||
+	    row.offset + row.len + 1 != p->offset)
+		return false;
+	line = index_line(x, &row, &unused);
+	if (!line)
+		return false;
+	line_hash(line, row.len, hash);
+	return memcmp(hash, p->hash, sizeof(hash)) == 0;
 }
 
 /* Only what came since; one transaction, so that two at once do no harm. */
@@ -319,6 +352,15 @@ int index_open(struct index *x, const char *dir, bool anew, struct err *err)
 		shut(x);
 		x->is_stopped = false;
 		r = open_db(x, true, err);
+		if (r == 0)
+			r = update(x, err);
+	}
+	if (r < 0 && !anew) {
+		/* No room for it: what is on the record is shown all the same.
+		 */
+		shut(x);
+		x->is_stopped = false;
+		r = open_in_memory(x, err);
 		if (r == 0)
 			r = update(x, err);
 	}
@@ -440,7 +482,9 @@ int index_list(struct index *x, const struct index_filter *f,
 		}
 	}
 	(void)sqlite3_finalize(q);
-	return r == SQLITE_DONE ? 0 : fail(x, "list", err);
+	return r == SQLITE_DONE
+		       ? 0
+		       : fail(x, "list (try 'cordon audit reindex')", err);
 }
 
 char *index_line(struct index *x, const struct index_row *row, struct err *err)

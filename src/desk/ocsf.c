@@ -174,6 +174,8 @@ static void put_network(struct event *e)
 		json_str(&e->j, "protocol_name", "tcp");
 	}
 	json_close(&e->j, '}');
+	if (!get(e, "bytes_in") && !get(e, "bytes_out"))
+		return;
 	json_open(&e->j, "traffic", '{');
 	put_int(e, "bytes_in", "bytes_in");
 	put_int(e, "bytes_out", "bytes_out");

@@ -517,7 +517,7 @@ void request_show(const struct request *r, size_t max, struct buf *out)
 		show_words(out, &r->programs[i], word);
 		buf_puts(out, "\n");
 	}
-	show_field(out, "language", r->language, 64);
+	show_field(out, "language", r->language, 4096);
 	show_text(r, max, out);
 	if (!is_ascii(r))
 		buf_printf(out,

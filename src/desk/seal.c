@@ -44,29 +44,74 @@ static const unsigned char *public_of(const unsigned char *secret)
 	return secret + SECRET - SEAL_KEY;
 }
 
+/* A small file that is one, and no link to another. */
+static ssize_t read_small(int dir_fd, const char *name, char *text, size_t size,
+			  struct stat *ret)
+{
+	_cleanup_fd_ int fd = openat(dir_fd, name,
+				     O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+					     O_NONBLOCK);
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, ret) < 0)
+		return -errno;
+	if (!S_ISREG(ret->st_mode))
+		return -EMEDIUMTYPE;
+	n = io_read_full(fd, text, size - 1);
+	if (n >= 0)
+		text[n] = '\0';
+	return n;
+}
+
 /* The epoch and the key, as one line of text. */
+static int key_parse(const char *name, const char *text, unsigned char *ret,
+		     uint64_t *ret_epoch, struct err *err)
+{
+	unsigned long long epoch = 0;
+	int at = 0;
+
+	if (sscanf(text, "%llu %n", &epoch, &at) < 1 || at == 0 ||
+	    strlen(text) < (size_t)at + 2 * SECRET ||
+	    hex_parse(text + at, ret, SECRET) < 0)
+		return err_set(err, EBADMSG, "'%s' is not a key", name);
+	*ret_epoch = epoch;
+	return 0;
+}
+
+/* One line of text with the public key of the first seal. */
+static int pub_parse(const char *text, size_t n, unsigned char ret[SEAL_KEY])
+{
+	size_t len = strlen(PUB_HEAD);
+
+	if (n != len + (size_t)2 * SEAL_KEY + 1 ||
+	    memcmp(text, PUB_HEAD, len) != 0 || text[n - 1] != '\n')
+		return -EBADMSG;
+	return hex_parse(text + len, ret, SEAL_KEY);
+}
+
+static int key_load(int dir_fd, const char *name, unsigned char *ret,
+		    uint64_t *ret_epoch, struct stat *st, struct err *err)
+{
+	char text[256] = "";
+	ssize_t n = read_small(dir_fd, name, text, sizeof(text), st);
+	int r = n < 0 ? err_errno(err, (int)-n, "read '%s'", name)
+		      : key_parse(name, text, ret, ret_epoch, err);
+
+	sodium_memzero(text, sizeof(text));
+	return r;
+}
+
+/* The same for one who will sign with it. */
 static int key_read(int dir_fd, const char *name, unsigned char *ret,
 		    uint64_t *ret_epoch, struct err *err)
 {
-	char text[256];
-	unsigned long long epoch = 0;
-	int at = 0;
-	struct stat st;
-	ssize_t n = io_read_file(dir_fd, name, text, sizeof(text));
+	struct stat st = { 0 };
+	int r = key_load(dir_fd, name, ret, ret_epoch, &st, err);
 
-	if (n < 0)
-		return err_errno(err, (int)-n, "read '%s'", name);
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    (st.st_mode & 077) || st.st_uid != geteuid())
-		return err_set(err, EPERM,
-			       "'%s' is not ours alone; 'chmod 600' it", name);
-	if (sscanf(text, "%llu %n", &epoch, &at) < 1 || at == 0 ||
-	    (size_t)n < (size_t)at + 2 * SECRET ||
-	    hex_parse(text + at, ret, SECRET) < 0)
-		return err_set(err, EBADMSG, "'%s' is not a key", name);
-	sodium_memzero(text, sizeof(text));
-	*ret_epoch = epoch;
-	return 0;
+	if (r == 0 && ((st.st_mode & 077) || st.st_uid != geteuid()))
+		r = err_set(err, EPERM,
+			    "'%s' is not ours alone; 'chmod 600' it", name);
+	return r;
 }
 
 /* Whole and on the disk, or not there. */
@@ -124,6 +169,22 @@ static int first_key(struct keys *k, struct err *err)
 	return r < 0 ? r : key_write(k->dir_fd, "key", k->now, 1, err);
 }
 
+/* A seal that key.pub does not check would spoil the ledger for good. */
+static int check_first(const struct keys *k, struct err *err)
+{
+	unsigned char pub[SEAL_KEY];
+	char text[256] = "";
+	struct stat st;
+	ssize_t n = read_small(k->dir_fd, "key.pub", text, sizeof(text), &st);
+
+	if (n < 0 || pub_parse(text, (size_t)n, pub) < 0 ||
+	    memcmp(pub, public_of(k->now), SEAL_KEY) != 0)
+		return err_set(err, EBADMSG,
+			       "the ledger's 'key' does not belong to its "
+			       "'key.pub'");
+	return 0;
+}
+
 /*
  * The key for the next seal. `want` is the public key that the last seal in
  * the ledger names (NULL: there is none). A seal that was appended while its
@@ -136,8 +197,10 @@ static int keys_load(struct keys *k, const unsigned char *want, struct err *err)
 
 	if (r == -ENOENT && !want) {
 		*err = (struct err){ 0 };
-		r = first_key(k, err);
+		return first_key(k, err);
 	}
+	if (r == 0 && !want)
+		r = check_first(k, err);
 	if (r < 0)
 		return r;
 	if (want && memcmp(public_of(k->now), want, SEAL_KEY) != 0) {
@@ -416,8 +479,8 @@ int seal_chain_init(struct seal_chain *c, const char *dir, const char *key_file,
 		    struct err *err)
 {
 	char path[4200];
-	char text[256];
-	size_t len = strlen(PUB_HEAD);
+	char text[256] = "";
+	struct stat st;
 	ssize_t n;
 
 	*c = (struct seal_chain){ .epoch = 1 };
@@ -427,17 +490,50 @@ int seal_chain_init(struct seal_chain *c, const char *dir, const char *key_file,
 		(void)snprintf(path, sizeof(path), "%s", key_file);
 	else
 		(void)snprintf(path, sizeof(path), "%s/key.pub", dir);
-	n = io_read_file(AT_FDCWD, path, text, sizeof(text));
+	/* One that was kept elsewhere may be reached in any way. */
+	n = key_file ? io_read_file(AT_FDCWD, path, text, sizeof(text))
+		     : read_small(AT_FDCWD, path, text, sizeof(text), &st);
 	if (n == -ENOENT && !key_file)
 		return 0;
+	if ((n == -EMEDIUMTYPE || n == -ELOOP) && !key_file)
+		return err_set(err, EBADMSG, "'%s' is not a file", path);
 	if (n < 0)
 		return err_errno(err, (int)-n, "read '%s'", path);
-	if ((size_t)n != len + (size_t)2 * SEAL_KEY + 1 ||
-	    memcmp(text, PUB_HEAD, len) != 0 || text[n - 1] != '\n' ||
-	    hex_parse(text + len, c->key, SEAL_KEY) < 0)
+	if (pub_parse(text, (size_t)n, c->key) < 0)
 		return err_set(err, EBADMSG, "'%s' is not a public key", path);
 	c->has_key = true;
 	return 0;
+}
+
+void seal_key_look(const char *dir, const struct seal_chain *c,
+		   struct seal_key *ret)
+{
+	static const char *const names[] = { "key", "key.next" };
+	_cleanup_fd_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned char secret[SECRET];
+
+	*ret = (struct seal_key){ 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct err unused = { 0 };
+		struct stat st = { 0 };
+		uint64_t epoch = 0;
+
+		int r;
+
+		/* Its mode is the sealer's business. */
+		r = key_load(fd, names[i], secret, &epoch, &st, &unused);
+		/* One that only its owner can look at is not judged. */
+		ret->is_there |= r == 0 || r == -EACCES;
+		ret->fits |= r == -EACCES;
+		if (r < 0)
+			continue;
+		ret->fits |= epoch == c->epoch &&
+			     memcmp(public_of(secret), c->key, SEAL_KEY) == 0;
+		/* One that is not in place yet says nothing about seals. */
+		if (i == 0)
+			ret->epoch = epoch;
+	}
+	sodium_memzero(secret, sizeof(secret));
 }
 
 /* What is wrong with a seal, NULL if nothing is. */

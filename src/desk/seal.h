@@ -47,6 +47,15 @@ struct seal_chain {
 	bool has_key;                /* false: key.pub was not there */
 };
 
+/* The secret key that lies there, or the one of a seal just being made. */
+struct seal_key {
+	bool is_there;
+	bool fits; /* it is the one that the next seal must be made with */
+	uint64_t epoch;
+};
+void seal_key_look(const char *dir, const struct seal_chain *c,
+		   struct seal_key *ret);
+
 /* `key_file` NULL: key.pub of the ledger. */
 int seal_chain_init(struct seal_chain *c, const char *dir, const char *key_file,
 		    struct err *err);

@@ -43,6 +43,26 @@ void ledger_file_name(uint32_t n, char ret[24])
 	(void)snprintf(ret, 24, "%06u.jsonl", n);
 }
 
+/* A file, ours, and writable for nobody else; else it is closed again. */
+static int check_file(struct ledger *l, const char *name, struct err *err)
+{
+	struct stat st;
+	int r = 0;
+
+	if (fstat(l->fd, &st) < 0)
+		r = err_errno(err, errno, "look at '%s/%s'", l->dir, name);
+	else if (!S_ISREG(st.st_mode))
+		r = err_set(err, EPERM, "'%s/%s' is not a file", l->dir, name);
+	else if (st.st_uid != geteuid() || (st.st_mode & 022))
+		r = err_set(err, EPERM,
+			    "'%s/%s' is not ours alone: it belongs to user %u, "
+			    "mode %03o",
+			    l->dir, name, st.st_uid, st.st_mode & 0777);
+	if (r < 0)
+		fd_close(&l->fd);
+	return r;
+}
+
 int ledger_use_file(struct ledger *l, uint32_t n, struct err *err)
 {
 	char name[24];
@@ -57,7 +77,7 @@ int ledger_use_file(struct ledger *l, uint32_t n, struct err *err)
 		return err_errno(err, errno, "open '%s/%s'", l->dir, name);
 	}
 	l->file = n;
-	return 0;
+	return check_file(l, name, err);
 }
 
 int ledger_new_file(struct ledger *l, uint32_t n, struct err *err)
@@ -72,6 +92,8 @@ int ledger_new_file(struct ledger *l, uint32_t n, struct err *err)
 		l->fd = NO_FD;
 		return err_errno(err, errno, "make '%s/%s'", l->dir, name);
 	}
+	if (check_file(l, name, err) < 0)
+		return -EPERM;
 	if (fsync(l->dir_fd) < 0) {
 		fd_close(&l->fd);
 		return err_errno(err, errno, "sync '%s'", l->dir);
@@ -142,12 +164,38 @@ static void undo(const struct ledger *l, uint64_t at)
 		return;
 }
 
+/*
+ * The line in the place of a torn end, then the rest of that is cut: who fails
+ * or dies in between leaves an end that is still torn, so that it is not
+ * forgotten.
+ */
+static int write_over(struct ledger *l, uint64_t at, struct err *err)
+{
+	_cleanup_fd_ int fd = NO_FD;
+	char name[24];
+	ssize_t n = -1;
+
+	ledger_file_name(l->file, name);
+	/* pwrite to a descriptor with O_APPEND would append. */
+	fd = openat(l->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0)
+		n = pwrite(fd, l->line.data, l->line.len, (off_t)at);
+	if (n >= 0 && n != (ssize_t)l->line.len)
+		errno = ENOSPC;
+	if (n != (ssize_t)l->line.len ||
+	    ftruncate(fd, (off_t)(at + l->line.len)) < 0)
+		return err_errno(err, errno, "write '%s/%s'", l->dir, name);
+	return 0;
+}
+
 /* All of the line or nothing of it. */
 static int write_line(struct ledger *l, uint64_t at, struct err *err)
 {
 	ssize_t n;
 	int code;
 
+	if (l->is_over)
+		return write_over(l, at, err);
 	do
 		n = write(l->fd, l->line.data, l->line.len);
 	while (n < 0 && errno == EINTR);
@@ -215,21 +263,46 @@ bool ledger_has_file(const struct ledger *l, uint32_t n)
 }
 
 /*
+ * A handle may have been open for long: a file that no longer has its name is
+ * nobody's record.
+ */
+static void drop_moved(struct ledger *l)
+{
+	struct stat have;
+	struct stat named;
+	char name[24];
+
+	if (l->fd < 0)
+		return;
+	ledger_file_name(l->file, name);
+	if (fstat(l->fd, &have) < 0 ||
+	    fstatat(l->dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    have.st_dev != named.st_dev || have.st_ino != named.st_ino)
+		fd_close(&l->fd);
+}
+
+/*
  * Whether the ledger ends where the mark says, with the record it says: 1,
  * 0, or -errno.
  */
-static int is_at(struct ledger *l, const struct mark *m)
+static int is_at(struct ledger *l, const struct mark *m, struct err *err)
 {
 	unsigned char hash[SHA256_SIZE];
 	uint64_t len = m->size - m->line_at;
 	struct stat st;
 	struct buf *b = &l->line;
+	struct err why = { 0 };
 	ssize_t n;
+	int r;
 
-	if (ledger_use_file(l, m->file, NULL) < 0)
-		return errno == ENOENT ? 0 : -errno;
+	drop_moved(l);
+	r = ledger_use_file(l, m->file, &why);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return err_set(err, why.code, "%s", why.text);
 	if (fstat(l->fd, &st) < 0)
-		return -errno;
+		return err_errno(err, errno, "look at '%s'", l->dir);
 	if ((uint64_t)st.st_size != m->size || ledger_has_file(l, m->file + 1))
 		return 0;
 	if (m->size == 0) /* a new file */
@@ -245,10 +318,10 @@ static int is_at(struct ledger *l, const struct mark *m)
 		(void)buf_add(b, none, sizeof(none));
 	}
 	if (b->error)
-		return b->error;
+		return err_errno(err, -b->error, "read '%s'", l->dir);
 	n = pread(l->fd, b->data, len, (off_t)m->line_at);
 	if (n < 0)
-		return -errno;
+		return err_errno(err, errno, "read '%s'", l->dir);
 	if ((uint64_t)n != len || b->data[len - 1] != '\n')
 		return 0;
 	line_hash(b->data, len - 1, hash);
@@ -268,9 +341,9 @@ static int find_end(struct ledger *l, struct mark *ret, struct err *err)
 				 "'cordon audit verify', then move the "
 				 "directory away and keep it",
 				 l->dir);
-	r = m->count && !marks[MARK_SYNCED].is_broken ? is_at(l, m) : 0;
+	r = m->count && !marks[MARK_SYNCED].is_broken ? is_at(l, m, err) : 0;
 	if (r < 0)
-		return err_errno(err, -r, "read '%s'", l->dir);
+		return r;
 	if (r == 0) {
 		r = ledger_recover(l, marks, err);
 		if (r < 0)

@@ -136,14 +136,15 @@ int head_write(int fd, enum mark_name which, struct mark *m)
 bool head_check(int fd)
 {
 	struct place all[MARKS * 2 + 1];
-	ssize_t n;
+	bool is_good = false;
 
-	memset(all, 0, sizeof(all));
-	n = pread(fd, all, sizeof(all), 0);
-	if (n != HEAD_SIZE)
-		return false;
-	for (int i = 0; i < MARKS * 2; i++)
-		if (!is_empty(&all[i]) && !is_whole(&all[i]))
-			return false;
-	return true;
+	/* As in head_read(): a place may be just being written. */
+	for (int tries = 0; tries < 4 && !is_good; tries++) {
+		memset(all, 0, sizeof(all));
+		is_good = pread(fd, all, sizeof(all), 0) == HEAD_SIZE;
+		for (int i = 0; i < MARKS * 2; i++)
+			if (!is_empty(&all[i]) && !is_whole(&all[i]))
+				is_good = false;
+	}
+	return is_good;
 }

@@ -16,6 +16,7 @@ struct ledger {
 	uint64_t file_size;
 	uint64_t mine; /* seq of the last record this handle appended */
 	bool is_due;
+	bool is_over; /* the next line goes over a torn end, not behind it */
 	struct buf line;
 };
 

@@ -69,6 +69,21 @@ static int check_owner(int fd, const char *what, struct err *err)
 	return 0;
 }
 
+/* Who may write above it could put another ledger in its place. */
+static int check_above(const struct ledger *l, struct err *err)
+{
+	struct stat st;
+
+	if (fstatat(l->dir_fd, "..", &st, 0) < 0)
+		return err_errno(err, errno, "look above '%s'", l->dir);
+	if ((st.st_mode & 022) && !(st.st_mode & S_ISVTX))
+		return err_set(err, EPERM,
+			       "the directory above '%s' is writable for "
+			       "others; 'chmod go-w' it",
+			       l->dir);
+	return 0;
+}
+
 static int open_dir(struct ledger *l, struct err *err)
 {
 	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
@@ -83,7 +98,8 @@ static int open_dir(struct ledger *l, struct err *err)
 	}
 	if (l->dir_fd < 0)
 		return err_errno(err, errno, "open '%s'", l->dir);
-	return check_owner(l->dir_fd, l->dir, err);
+	r = check_owner(l->dir_fd, l->dir, err);
+	return r < 0 ? r : check_above(l, err);
 }
 
 static int64_t size_at(const struct ledger *l, const char *name)

@@ -39,6 +39,7 @@ void reader_close(struct reader *r)
 
 static int open_file(struct reader *r, uint32_t n)
 {
+	struct stat st;
 	char name[24];
 	int fd;
 
@@ -46,7 +47,13 @@ static int open_file(struct reader *r, uint32_t n)
 	/* Not blocked by a pipe of that name. */
 	fd = openat(r->dir_fd, name,
 		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return errno == ELOOP ? -EMEDIUMTYPE : -errno;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		(void)close(fd);
+		return -EMEDIUMTYPE;
+	}
+	return fd;
 }
 
 /* More bytes of this file behind those that are there; how many. */
@@ -84,10 +91,14 @@ static int give(struct reader *r, size_t len, bool is_torn,
 	return 1;
 }
 
-/* At the end of a file: 1 when there is a next one with something in it. */
+/*
+ * At the end of a file: 1 when there is a next one with something in it, or
+ * when this one grew before that was made.
+ */
 static int next_file(struct reader *r)
 {
 	struct stat st;
+	ssize_t n;
 	int fd = open_file(r, r->file + 1);
 
 	if (fd == -ENOENT)
@@ -97,6 +108,11 @@ static int next_file(struct reader *r)
 	if (fstat(fd, &st) < 0 || st.st_size == 0) {
 		(void)close(fd);
 		return 0;
+	}
+	n = fill(r);
+	if (n != 0) {
+		(void)close(fd);
+		return n < 0 ? (int)n : 1;
 	}
 	fd_close(&r->fd);
 	r->fd = fd;

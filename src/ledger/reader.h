@@ -41,7 +41,10 @@ int reader_open(struct reader *r, const char *dir, uint32_t file,
 		uint64_t offset, struct err *err);
 void reader_close(struct reader *r);
 
-/* 1 and a line that lasts until the next call, 0 at the end, or -errno. */
+/*
+ * 1 and a line that lasts until the next call, 0 at the end, or -errno;
+ * -EMEDIUMTYPE: what has a file's name is a link, a pipe or the like.
+ */
 int reader_next(struct reader *r, struct raw_line *ret);
 
 /* After a torn line: reads it again, since a writer may be at it. */

@@ -135,8 +135,9 @@ static int write_again(struct ledger *l, uint64_t from, char *room,
 	}
 }
 
-static int cut(struct ledger *l, const struct mark *m, char *room,
-	       struct damage *d, struct err *err)
+/* Notes what is behind `m`; the record of it takes its place. */
+static int measure(struct ledger *l, const struct mark *m, char *room,
+		   struct damage *d, struct err *err)
 {
 	struct sha256 s;
 	uint64_t at = m->size;
@@ -147,8 +148,8 @@ static int cut(struct ledger *l, const struct mark *m, char *room,
 		sha256_add(&s, room, (size_t)n);
 		at += (uint64_t)n;
 	}
-	if (n < 0 || ftruncate(l->fd, (off_t)m->size) < 0)
-		return err_errno(err, errno, "cut '%s/%06u.jsonl'", l->dir,
+	if (n < 0)
+		return err_errno(err, errno, "read '%s/%06u.jsonl'", l->dir,
 				 m->file);
 	sha256_end(&s, d->hash);
 	d->file = m->file;
@@ -157,7 +158,7 @@ static int cut(struct ledger *l, const struct mark *m, char *room,
 	return 0;
 }
 
-/* Moves `m` over all whole records; cuts what is behind them. */
+/* Moves `m` over all whole records; notes what is behind them. */
 static int walk(struct ledger *l, struct mark *m, char *room, struct damage *d,
 		struct err *err)
 {
@@ -179,7 +180,7 @@ static int walk(struct ledger *l, struct mark *m, char *room, struct damage *d,
 				      err);
 		if (!ledger_has_file(l, m->file + 1)) {
 			if ((uint64_t)size > m->size)
-				return cut(l, m, room, d, err);
+				return measure(l, m, room, d, err);
 			return 0;
 		}
 		/* A file is whole and synced before the next is made. */
@@ -256,7 +257,9 @@ static int recover(struct ledger *l, struct mark marks[MARKS], char *room,
 
 		/* Not in a new file: making one takes the lock held here. */
 		l->file_size = UINT64_MAX;
+		l->is_over = true;
 		r = record(l, &m, &d, err);
+		l->is_over = false;
 		l->file_size = size;
 		if (r == 0)
 			r = ledger_sync_mark(l, &m, synced, err);

@@ -12,31 +12,78 @@
 
 /*
  * Tokens that begin so, followed by at least `least` letters of their
- * alphabet (letters, digits, '_' and '-', '.' too with `has_dots`).
+ * alphabet (letters, digits, '_' and '-', and those in `more`).
  */
 static const struct {
 	const char *prefix;
 	size_t least;
-	bool has_dots;
+	const char *more;
 } tokens[] = {
-	{ "ghp_", 16, false },      { "gho_", 16, false },
-	{ "ghu_", 16, false },      { "ghs_", 16, false },
-	{ "ghr_", 16, false },      { "github_pat_", 16, false },
-	{ "glpat-", 16, false },    { "gldt-", 16, false },
-	{ "sk-", 16, false },       { "sk_live_", 10, false },
-	{ "sk_test_", 10, false },  { "rk_live_", 10, false },
-	{ "pk_live_", 10, false },  { "whsec_", 10, false },
-	{ "AKIA", 16, false },      { "ASIA", 16, false },
-	{ "AIza", 30, false },      { "ya29.", 16, true },
-	{ "xoxb-", 8, false },      { "xoxp-", 8, false },
-	{ "xoxa-", 8, false },      { "xoxr-", 8, false },
-	{ "xoxs-", 8, false },      { "xapp-", 8, false },
-	{ "hf_", 16, false },       { "npm_", 16, false },
-	{ "pypi-", 16, false },     { "dop_v1_", 16, false },
-	{ "SG.", 16, true },        { "hvs.", 16, true },
-	{ "nvapi-", 16, false },    { "gsk_", 16, false },
-	{ "dckr_pat_", 10, false }, { "shpat_", 10, false },
-	{ "eyJ", 20, true }, /* a JSON web token */
+	{ "ghp_", 16, "" },
+	{ "gho_", 16, "" },
+	{ "ghu_", 16, "" },
+	{ "ghs_", 16, "" },
+	{ "ghr_", 16, "" },
+	{ "github_pat_", 16, "" },
+	{ "glpat-", 16, "" },
+	{ "gldt-", 16, "" },
+	{ "sk-", 16, "" },
+	{ "sk_live_", 10, "" },
+	{ "sk_test_", 10, "" },
+	{ "rk_live_", 10, "" },
+	{ "pk_live_", 10, "" },
+	{ "whsec_", 10, "" },
+	{ "AKIA", 16, "" },
+	{ "ASIA", 16, "" },
+	{ "AIza", 30, "" },
+	{ "ya29.", 16, "." },
+	{ "xoxb-", 8, "" },
+	{ "xoxp-", 8, "" },
+	{ "xoxa-", 8, "" },
+	{ "xoxr-", 8, "" },
+	{ "xoxs-", 8, "" },
+	{ "xapp-", 8, "" },
+	{ "hf_", 16, "" },
+	{ "npm_", 16, "" },
+	{ "pypi-", 16, "" },
+	{ "dop_v1_", 16, "" },
+	{ "SG.", 16, "." },
+	{ "hvs.", 16, "." },
+	{ "nvapi-", 16, "" },
+	{ "gsk_", 16, "" },
+	{ "dckr_pat_", 10, "" },
+	{ "shpat_", 10, "" },
+	{ "eyJ", 20, "." }, /* a JSON web token */
+	{ "ABIA", 16, "" },
+	{ "ACCA", 16, "" },
+	{ "xoxe-", 8, "" },
+	{ "xoxc-", 8, "" },
+	{ "xoxd-", 8, "" },
+	{ "glptt-", 16, "" },
+	{ "glrt-", 16, "" },
+	{ "glcbt-", 16, "" },
+	{ "doo_v1_", 16, "" },
+	{ "dor_v1_", 16, "" },
+	{ "hvb.", 16, "." },
+	{ "r8_", 16, "" },
+	{ "xai-", 16, "" },
+	{ "pplx-", 16, "" },
+	{ "tvly-", 16, "" },
+	{ "e2b_", 16, "" },
+	{ "glsa_", 16, "" },
+	{ "lin_api_", 16, "" },
+	{ "rubygems_", 16, "" },
+	{ "shpss_", 10, "" },
+	{ "sq0atp-", 10, "" },
+	{ "sq0csp-", 10, "" },
+	{ "PMAK-", 16, "" },
+	{ "figd_", 16, "" },
+	{ "ATATT3", 16, "=" },
+	{ "AGE-SECRET-KEY-1", 16, "" },
+	{ "dapi", 32, "" },
+	{ "key-", 32, "" },
+	{ "tskey-", 16, "" },
+	{ "LS0tLS1CRUdJTi", 16, "+/=" }, /* "-----BEGIN" in base64 */
 };
 
 /* Names whose value is a secret, in lower case; parts of longer names too. */
@@ -46,6 +93,21 @@ static const char *const names[] = {
 	"access_key",  "access-key", "accesskey",     "private_key",
 	"private-key", "credential", "authorization", "auth_key",
 	"session_key", "signature",  "_pwd",          "cookie",
+	"accountkey",  "key-data",
+};
+
+/*
+ * Words that make a name one of a secret where it ends with them: DB_PASS,
+ * dbPass, SIGNING_KEY, but not "bypass" or "monkey". PWD is a directory and
+ * "key" alone says little.
+ */
+static const struct {
+	const char *word;
+	bool alone; /* also when it is the whole name */
+} endings[] = {
+	{ "pass", true }, { "pw", true },   { "pwd", false }, { "creds", true },
+	{ "key", false }, { "auth", true }, { "jwt", true },  { "pat", false },
+	{ "otp", true },  { "dsn", true },
 };
 
 struct scan {
@@ -66,11 +128,11 @@ static bool is_start(const struct scan *s)
 	return s->p == s->text || !isalnum((unsigned char)s->p[-1]);
 }
 
-static size_t token_len(const char *p, const char *end, bool has_dots)
+static size_t token_len(const char *p, const char *end, const char *more)
 {
 	const char *start = p;
 
-	while (p < end && (is_word(*p) || (has_dots && *p == '.')))
+	while (p < end && (is_word(*p) || (*p && strchr(more, *p))))
 		p++;
 	return (size_t)(p - start);
 }
@@ -78,13 +140,16 @@ static size_t token_len(const char *p, const char *end, bool has_dots)
 static bool eat_token(struct scan *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
-		size_t len = strlen(tokens[i].prefix);
+		size_t len;
 		size_t rest;
 
+		if (tokens[i].prefix[0] != *s->p)
+			continue;
+		len = strlen(tokens[i].prefix);
 		if ((size_t)(s->end - s->p) <= len ||
 		    memcmp(s->p, tokens[i].prefix, len) != 0)
 			continue;
-		rest = token_len(s->p + len, s->end, tokens[i].has_dots);
+		rest = token_len(s->p + len, s->end, tokens[i].more);
 		if (rest < tokens[i].least)
 			continue;
 		buf_add(s->out, s->p, len);
@@ -95,8 +160,34 @@ static bool eat_token(struct scan *s)
 	return false;
 }
 
+/* Whether a part of a name begins at p[at]: my_pass, my-pass, myPass. */
+static bool is_part(const char *p, size_t at)
+{
+	return at == 0 || !isalnum((unsigned char)p[at - 1]) ||
+	       (isupper((unsigned char)p[at]) &&
+		islower((unsigned char)p[at - 1]));
+}
+
+static bool has_ending(const char *p, size_t len)
+{
+	/* Of "--pass" the name is "pass". */
+	for (; len > 0 && !isalnum((unsigned char)*p); len--)
+		p++;
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		size_t n = strlen(endings[i].word);
+
+		if (len >= n &&
+		    strncasecmp(p + len - n, endings[i].word, n) == 0 &&
+		    is_part(p, len - n) && (len > n || endings[i].alone))
+			return true;
+	}
+	return false;
+}
+
 static bool has_name(const char *p, size_t len)
 {
+	if (has_ending(p, len))
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		size_t n = strlen(names[i]);
 
@@ -114,20 +205,99 @@ static const char *skip(const char *p, const char *end, const char *set)
 	return p;
 }
 
-/* Where a value ends: at its quote, or where a word ends. */
+/* Whether an '&' at p is followed by another pair of a form, not a value. */
+static bool is_next_pair(const char *p, const char *end)
+{
+	size_t len = token_len(p + 1, MIN(end, p + MAX_NAME), ".");
+
+	return len > 0 && p + 1 + len < end && p[1 + len] == '=';
+}
+
+/* In double quotes a backslash keeps what follows it. */
+static const char *quote_end(const char *p, const char *end)
+{
+	char quote = *p;
+
+	for (p++; p < end && *p != quote; p++)
+		if (*p == '\\' && quote == '"' && p + 1 < end)
+			p++;
+	return p < end ? p + 1 : end;
+}
+
+/*
+ * Where a value ends: at its quote, or where a word ends. Rather too much
+ * than too little: a password may hold any of ",;|<>()".
+ */
 static const char *value_end(const char *p, const char *end)
 {
-	char quote = p < end && (*p == '"' || *p == '\'') ? *p : '\0';
-
-	if (quote) {
-		const char *to = memchr(p + 1, quote, (size_t)(end - p - 1));
+	/* Quotes within a quoted text: \"...\" */
+	if (end - p > 2 && *p == '\\' && (p[1] == '"' || p[1] == '\'')) {
+		const char *to = memchr(p + 2, p[1], (size_t)(end - p - 2));
 
 		return to ? to + 1 : end;
 	}
+	if (p < end && (*p == '"' || *p == '\''))
+		return quote_end(p, end);
 	while (p < end && *p && !isspace((unsigned char)*p) &&
-	       !strchr("&;,|<>()\"'`}]", *p))
+	       !strchr("\"'`", *p) && (*p != '&' || !is_next_pair(p, end)))
 		p++;
 	return p;
+}
+
+static const char *find(const char *p, const char *end, const char *what)
+{
+	return memmem(p, (size_t)(end - p), what, strlen(what));
+}
+
+/* Where the first line of a private key ends that begins at p; else NULL. */
+static const char *pem_line(const char *p, const char *end)
+{
+	static const char begin[] = "-----BEGIN ";
+	const char *line;
+
+	if ((size_t)(end - p) < sizeof(begin) - 1 ||
+	    memcmp(p, begin, sizeof(begin) - 1) != 0)
+		return NULL;
+	line = find(p + sizeof(begin) - 1, MIN(end, p + 80), "-----");
+	return line && find(p, line, "PRIVATE KEY") ? line + 5 : NULL;
+}
+
+/* The mark behind a name, with the quote that closes it; NULL: no pair. */
+static const char *find_mark(const char *p, const char *end)
+{
+	const char *mark = skip(p, end, "\\\"'");
+
+	mark = skip(mark, end, " \t");
+	if (mark >= end || (*mark != '=' && *mark != ':') ||
+	    strncmp(mark, "://", MIN(3, end - mark)) == 0)
+		return NULL;
+	return mark;
+}
+
+/* Where its value begins; "a = b" is written with spaces on both sides. */
+static const char *find_value(const char *mark, const char *end)
+{
+	const char *p = mark + 1;
+	bool is_spaced = isspace((unsigned char)mark[-1]);
+
+	if (*mark == '=' && p < end && (*p == '=' || *p == '>'))
+		p++;
+	if (*mark == ':' && p < end && *p == '=')
+		p++;
+	if (*mark == ':' || is_spaced)
+		p = skip(p, end, " \t");
+	return p;
+}
+
+/* A header's value is all of its line, or up to the quote it stands in. */
+static const char *header_end(const struct scan *s, const char *to)
+{
+	char quote = s->p > s->text ? s->p[-1] : '\0';
+
+	while (to < s->end && *to != '\r' && *to != '\n' &&
+	       (*to != quote || (quote != '"' && quote != '\'')))
+		to++;
+	return to;
 }
 
 /*
@@ -137,20 +307,18 @@ static const char *value_end(const char *p, const char *end)
  */
 static bool eat_pair(struct scan *s)
 {
-	size_t len = token_len(s->p, MIN(s->end, s->p + MAX_NAME + 1), true);
-	const char *p = s->p + len;
+	size_t len = token_len(s->p, MIN(s->end, s->p + MAX_NAME + 1), ".");
 	const char *mark;
 	const char *to;
+	const char *p;
 
 	if (len == 0 || len > MAX_NAME)
 		return false;
-	mark = skip(p, s->end, "\"'");
-	mark = skip(mark, s->end, " ");
-	if (mark >= s->end || (*mark != '=' && *mark != ':') ||
-	    !has_name(s->p, len))
+	mark = find_mark(s->p + len, s->end);
+	if (!mark || !has_name(s->p, len))
 		return false;
-	p = skip(mark + 1, s->end, *mark == ':' ? " \t" : "");
-	if (p >= s->end || strncmp(mark, "://", MIN(3, s->end - mark)) == 0)
+	p = find_value(mark, s->end);
+	if (p >= s->end)
 		return false;
 	/* A scheme in front of the value stays. */
 	if (s->end - p > 6 && (strncasecmp(p, "basic ", 6) == 0 ||
@@ -158,16 +326,43 @@ static bool eat_pair(struct scan *s)
 		p += 6;
 	else if (s->end - p > 7 && strncasecmp(p, "bearer ", 7) == 0)
 		p += 7;
+	/* A key in lines goes on where a word ends: it is eaten next. */
+	to = skip(p, s->end, "\\\"'");
+	if (pem_line(to, s->end)) {
+		buf_add(s->out, s->p, (size_t)(to - s->p));
+		s->p = to;
+		return true;
+	}
 	to = value_end(p, s->end);
 	if (to == p)
 		return false;
-	/* A header's value may be several words. */
-	while (*mark == ':' && mark[1] == ' ' && to < s->end && *p != '"' &&
-	       *p != '\'' && !strchr("\r\n\"'", *to))
-		to++;
+	if (*mark == ':' && mark[1] == ' ' && *p != '"' && *p != '\'')
+		to = header_end(s, to);
 	buf_add(s->out, s->p, (size_t)(p - s->p));
 	buf_puts(s->out, GONE);
 	s->p = to;
+	return true;
+}
+
+/* "user:password@host", also without a scheme in front; not a digest. */
+static bool eat_login(struct scan *s)
+{
+	size_t len = token_len(s->p, MIN(s->end, s->p + MAX_NAME), ".");
+	const char *colon = s->p + len;
+	const char *end = MIN(s->end, colon + 256);
+	const char *p = colon + 1;
+
+	if (len == 0 || colon >= s->end || *colon != ':')
+		return false;
+	while (p < end && (unsigned char)*p > ' ' && !strchr("@/\"'`", *p))
+		p++;
+	if (p >= end || *p != '@' || p == colon + 1 || p + 1 >= s->end ||
+	    !isalnum((unsigned char)p[1]) ||
+	    (s->end - p > 7 && memcmp(p, "@sha256:", 8) == 0))
+		return false;
+	buf_add(s->out, s->p, len + 1);
+	buf_puts(s->out, GONE);
+	s->p = p;
 	return true;
 }
 
@@ -190,27 +385,17 @@ static bool eat_bearer(struct scan *s)
 	return true;
 }
 
-static const char *find(const char *p, const char *end, const char *what)
-{
-	return memmem(p, (size_t)(end - p), what, strlen(what));
-}
-
 /* All of a private key, to its last line or the end of the text. */
 static bool eat_pem(struct scan *s)
 {
-	static const char begin[] = "-----BEGIN ";
-	const char *line;
+	const char *line = *s->p == '-' ? pem_line(s->p, s->end) : NULL;
 	const char *end;
 
-	if ((size_t)(s->end - s->p) < sizeof(begin) - 1 ||
-	    memcmp(s->p, begin, sizeof(begin) - 1) != 0)
+	if (!line)
 		return false;
-	line = find(s->p + sizeof(begin) - 1, MIN(s->end, s->p + 80), "-----");
-	if (!line || !find(s->p, line, "PRIVATE KEY"))
-		return false;
-	buf_add(s->out, s->p, (size_t)(line + 5 - s->p));
+	buf_add(s->out, s->p, (size_t)(line - s->p));
 	buf_puts(s->out, GONE);
-	end = find(line + 5, s->end, "-----END ");
+	end = find(line, s->end, "-----END ");
 	end = end ? find(end + 9, s->end, "-----") : NULL;
 	s->p = end ? end + 5 : s->end;
 	return true;
@@ -241,12 +426,22 @@ static bool eat_address(struct scan *s)
 	return true;
 }
 
+/* An address without its scheme: "host/path?name=...". */
+static bool is_query(const struct scan *s)
+{
+	size_t len = token_len(s->p + 1, MIN(s->end, s->p + MAX_NAME), ".");
+
+	return *s->p == '?' && s->p > s->text && len > 0 &&
+	       (isalnum((unsigned char)s->p[-1]) || s->p[-1] == '/') &&
+	       s->p + 1 + len < s->end && s->p[1 + len] == '=';
+}
+
 /* In an address: its query and fragment are not recorded. */
 static bool eat_query(struct scan *s)
 {
 	if ((unsigned char)*s->p <= ' ' || strchr("\"'<>`", *s->p))
 		s->is_address = false;
-	if (!s->is_address || (*s->p != '?' && *s->p != '#'))
+	if (!is_query(s) && (!s->is_address || (*s->p != '?' && *s->p != '#')))
 		return false;
 	buf_add(s->out, s->p, 1);
 	buf_puts(s->out, GONE);
@@ -254,6 +449,53 @@ static bool eat_query(struct scan *s)
 	       !strchr("\"'<>`", *s->p))
 		s->p++;
 	s->is_address = false;
+	return true;
+}
+
+/* curl's and others' "-u NAME:PASSWORD"; numbers are a user and a group. */
+static bool is_login_flag(const char *arg, size_t len)
+{
+	static const char *const flags[] = { "-u", "-U", "--user",
+					     "--proxy-user" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (strlen(flags[i]) == len && memcmp(arg, flags[i], len) == 0)
+			return true;
+	return false;
+}
+
+/* Where the password in a word "NAME:PASSWORD" begins; NULL: there is none. */
+static const char *login_value(const char *p, const char *end)
+{
+	const char *colon = memchr(p, ':', (size_t)(end - p));
+	const char *rest = colon ? colon + 1 : end;
+
+	while (rest < end && isdigit((unsigned char)*rest))
+		rest++;
+	return colon && colon > p && rest < end ? colon + 1 : NULL;
+}
+
+/* "--password hunter2", "-u me:hunter2": in a command kept as one text. */
+static bool eat_flag(struct scan *s)
+{
+	size_t len = token_len(s->p, MIN(s->end, s->p + MAX_NAME), "");
+	const char *value = skip(s->p + len, s->end, " \t");
+	const char *to;
+	const char *from = value;
+
+	if (*s->p != '-' || value == s->p + len || value >= s->end ||
+	    *value == '-')
+		return false;
+	to = value_end(value, s->end);
+	if (is_login_flag(s->p, len))
+		from = login_value(value, to);
+	else if (!has_name(s->p, len))
+		return false;
+	if (!from || to == value)
+		return false;
+	buf_add(s->out, s->p, (size_t)(from - s->p));
+	buf_puts(s->out, GONE);
+	s->p = to;
 	return true;
 }
 
@@ -267,7 +509,8 @@ int redact(struct buf *out, const char *text, size_t len)
 		if (eat_address(&s) || eat_query(&s) || eat_pem(&s))
 			continue;
 		if (is_start(&s) &&
-		    (eat_token(&s) || eat_bearer(&s) || eat_pair(&s)))
+		    (eat_token(&s) || eat_bearer(&s) || eat_pair(&s) ||
+		     eat_flag(&s) || eat_login(&s)))
 			continue;
 		/* A run of letters is looked at once, at its start. */
 		do
@@ -289,6 +532,42 @@ int redact_variable(struct buf *out, const char *name, size_t name_len,
 
 bool redact_is_secret_flag(const char *arg)
 {
-	return arg[0] == '-' && !strchr(arg, '=') && !strchr(arg, ' ') &&
-	       has_name(arg, MIN(strlen(arg), 64));
+	size_t len = strlen(arg);
+
+	if (len == 0 || len > MAX_NAME || token_len(arg, arg + len, "") != len)
+		return false;
+	/* Without a dash only what ends so: aws_secret_access_key VALUE. */
+	if (arg[0] != '-')
+		return strchr(arg, '_') && has_ending(arg, len) &&
+		       has_name(arg, len);
+	return has_name(arg, len);
+}
+
+/* Where the password in "[--user=]NAME:PASSWORD" begins; 0: there is none. */
+static size_t password_at(const char *before, const char *text, size_t len)
+{
+	const char *eq = memchr(text, '=', len);
+	const char *from = text;
+	const char *value;
+
+	if (eq && is_login_flag(text, (size_t)(eq - text)))
+		from = eq + 1;
+	else if (!before || !is_login_flag(before, strlen(before)))
+		return 0;
+	value = login_value(from, text + len);
+	return value ? (size_t)(value - text) : 0;
+}
+
+int redact_argument(struct buf *out, const char *before, const char *text,
+		    size_t len)
+{
+	size_t at;
+
+	if (before && redact_is_secret_flag(before))
+		return buf_puts(out, GONE);
+	at = password_at(before, text, len);
+	if (at == 0)
+		return redact(out, text, len);
+	(void)redact(out, text, at);
+	return buf_puts(out, GONE);
 }

@@ -28,6 +28,10 @@ int redact_variable(struct buf *out, const char *name, size_t name_len,
 
 /*
  * Whether an argument says that the next one is a secret ("--password",
- * "-H" does not).
+ * "aws_secret_access_key"; "-H" does not).
  */
 bool redact_is_secret_flag(const char *arg);
+
+/* The same for an argument, by the one before it too (NULL: none). */
+int redact_argument(struct buf *out, const char *before, const char *text,
+		    size_t len);

@@ -79,8 +79,8 @@ static void put_names(struct json *j, const char *name, names_t v)
  * like one. Very long text is cut before too, or its redaction would take
  * as long as it likes; a word at that cut is left out.
  */
-static void put_item(struct json *j, const char *name, const char *key,
-		     size_t key_len, const char *text)
+static void put_item(struct json *j, const char *name, const char *before,
+		     const char *text)
 {
 	size_t whole = strlen(text);
 	size_t len = whole;
@@ -92,10 +92,10 @@ static void put_item(struct json *j, const char *name, const char *key,
 			len--;
 	}
 	buf_init(&b, 32 * (size_t)MAX_ITEM);
-	if (key)
-		(void)redact_variable(&b, key, key_len, text, len);
+	if (name)
+		(void)redact_variable(&b, name, strlen(name), text, len);
 	else
-		(void)redact(&b, text, len);
+		(void)redact_argument(&b, before, text, len);
 	if (b.len > MAX_ITEM) {
 		b.len = MAX_ITEM;
 		b.data[b.len] = '\0';
@@ -138,10 +138,7 @@ static void put_argv(struct json *j, names_t argv)
 	json_open(j, "argv", '[');
 	for (; argv[n] && has_room(j, n, 1); n++) {
 		is_exact = is_exact && is_shown(argv[n]);
-		if (n > 0 && redact_is_secret_flag(argv[n - 1]))
-			json_str(j, NULL, "[redacted]");
-		else
-			put_item(j, NULL, NULL, 0, argv[n]);
+		put_item(j, NULL, n > 0 ? argv[n - 1] : NULL, argv[n]);
 	}
 	json_close(j, ']');
 	if (argv[n]) {
@@ -156,25 +153,34 @@ static void put_argv(struct json *j, names_t argv)
 
 static void put_env(struct json *j, names_t env)
 {
+	size_t more = 0;
+	size_t i = 0;
+
 	json_open(j, "env", '{');
-	for (size_t i = 0; env[i] && has_room(j, i, 3); i++) {
+	for (; env[i] && has_room(j, i, 3); i++) {
 		const char *eq = strchr(env[i], '=');
 		size_t len = eq ? (size_t)(eq - env[i]) : 0;
 		char name[128];
 
-		if (len == 0 || len >= sizeof(name))
+		if (len == 0)
 			continue;
+		len = MIN(len, sizeof(name) - 1);
 		memcpy(name, env[i], len);
 		name[len] = '\0';
-		put_item(j, name, name, len, eq + 1);
+		put_item(j, name, NULL, eq + 1);
 	}
+	for (; env[i]; i++)
+		more++;
+	if (more)
+		json_int(j, "[more]", (int64_t)more);
 	json_close(j, '}');
 }
 
 static void put_code(struct json *j, const struct ledger_run_start *r)
 {
+	/* Each block, whatever of its text finds room: it will be run. */
 	json_open(j, "code", '[');
-	for (size_t i = 0; i < r->n_code && has_room(j, i, 2); i++) {
+	for (size_t i = 0; i < r->n_code; i++) {
 		const struct ledger_code *c = &r->code[i];
 		struct buf text;
 
@@ -182,7 +188,7 @@ static void put_code(struct json *j, const struct ledger_run_start *r)
 		put_known(j, "lang", c->lang);
 		put_sha256(j, "sha256", c->text, c->len);
 		json_int(j, "size", (int64_t)c->len);
-		if (r->keep_text && c->len <= MAX_TEXT) {
+		if (r->keep_text && c->len <= MAX_TEXT && has_room(j, i, 2)) {
 			buf_init(&text, 4 * (size_t)MAX_TEXT);
 			(void)redact(&text, c->text, c->len);
 			if (!text.error && text.len < MAX_MEMBERS / 16)
@@ -249,8 +255,8 @@ char *ledger_run_start_members(const struct ledger_run_start *r)
 	buf_init(&out, MAX_MEMBERS);
 	json_open(&j, NULL, '{');
 	put_known(&j, "run", r->run);
-	put_known(&j, "name", r->name);
-	put_known(&j, "agent", r->agent);
+	put_redacted(&j, "name", r->name);
+	put_redacted(&j, "agent", r->agent);
 	put_known(&j, "decision", r->decision);
 	put_known(&j, "rule", r->rule);
 	put_redacted(&j, "reason", r->reason);

@@ -222,6 +222,15 @@ static int check_lines(struct check *c, struct err *err)
 		if (r)
 			return r;
 	}
+	if (n == -EMEDIUMTYPE) {
+		/* The one that is open is good; else it is the first. */
+		raw = (struct raw_line){ .file = c->reader.file +
+						 (c->reader.fd >= 0) };
+		return fault(c, VERIFY_MISSING, c->seq + 1, &raw,
+			     "record %llu is missing: '%06u.jsonl' is not a "
+			     "file",
+			     (unsigned long long)c->seq + 1, raw.file);
+	}
 	if (n < 0)
 		return err_errno(err, -n, "read '%s/%06u.jsonl'", c->o->dir,
 				 c->reader.file);
@@ -237,6 +246,11 @@ static int check_end(struct check *c)
 	if (c->head >= 0 && !head_check(c->head))
 		return fault(c, VERIFY_EDITED, c->seq, &at,
 			     "the file 'head' is damaged");
+	/* The first mark lasts before anything is sealed. */
+	if (c->head >= 0 && m->seq == 0 && c->ret->seals > 0)
+		return fault(c, VERIFY_EDITED, c->seq, &at,
+			     "the file 'head' was emptied: whether records "
+			     "are missing at the end is not known");
 	if (m->seq <= c->seq)
 		return 0;
 	return fault(c, VERIFY_TRUNCATED, c->seq + 1, &at,
@@ -247,17 +261,22 @@ static int check_end(struct check *c)
 
 static int open_head(struct check *c, struct err *err)
 {
+	struct stat st;
 	char path[4200];
 	int r;
 
 	(void)snprintf(path, sizeof(path), "%s/head", c->o->dir);
-	c->head = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	c->head = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (c->head < 0 && (errno == EACCES || errno == EROFS))
-		c->head = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (c->head < 0)
-		return errno == ENOENT
-			       ? 0
-			       : err_errno(err, errno, "open '%s'", path);
+		c->head = open(path,
+			       O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (c->head < 0 && errno == ENOENT)
+		return 0;
+	if (c->head < 0 && errno != ELOOP && errno != EISDIR)
+		return err_errno(err, errno, "open '%s'", path);
+	if (c->head < 0 || fstat(c->head, &st) < 0 || !S_ISREG(st.st_mode))
+		return fault(c, VERIFY_EDITED, 0, &c->before,
+			     "'head' is not a file");
 	c->ret->has_head = true;
 	r = head_read(c->head, c->marks);
 	if (r == -EBADMSG)
@@ -296,7 +315,7 @@ static int find_rest(struct check *c, uint32_t *ret, struct err *err)
 			continue;
 		if (fstatat(c->reader.dir_fd, e->d_name, &st,
 			    AT_SYMLINK_NOFOLLOW) == 0 &&
-		    st.st_size > 0)
+		    (st.st_size > 0 || !S_ISREG(st.st_mode)))
 			*ret = n;
 	}
 	(void)closedir(dir);

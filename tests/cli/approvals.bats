@@ -526,3 +526,64 @@ standing() {
 	lacks "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl)" hunter2
 	"$cordon" audit verify
 }
+
+# asking_run [ARG...]: a run that waits for its answer; $asker is it, $id waits.
+asking_run() {
+	printf 'version: 1\nextends: cautious\napprovals: {expire: 30s}\n' >p.yaml
+	export CORDON_STATE_DIR=$dir/run-state
+	setsid "$cordon" run --policy p.yaml -- "$@" >out 2>err 3>&- &
+	asker=$!
+	for _ in $(seq 100); do
+		id=$("$cordon" approvals list --json | grep -o '"id":"[^"]*"' | head -1 | cut -d'"' -f4)
+		[ -z "$id" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+@test "approvals: SIGINT to a run alone withdraws what it asks, SIGTERM leaves it" {
+	asking_run echo one
+	kill -INT "$asker"
+	have=0
+	start=$(date +%s)
+	wait "$asker" || have=$?
+	[ $(($(date +%s) - start)) -lt 5 ]
+	is "$have $(cat out)" "126 "
+	has "$("$cordon" approvals list)" "nothing waits"
+	has "$("$cordon" approvals list --all)" "$id"
+	run "$cordon" approvals approve "$id"
+	is "$status" 1
+	has "$output" denied
+	asking_run echo two
+	kill "$asker"
+	have=0
+	wait "$asker" || have=$?
+	is "$have $(cat out)" "126 "
+	has "$("$cordon" approvals list)" "$id"
+	"$cordon" audit verify
+}
+
+@test "approvals: an answer that nobody waits for is on the record" {
+	asking_run echo --password hunter2
+	kill -KILL "$asker"
+	wait "$asker" || :
+	# The desk that waited is told to go, and goes.
+	sleep 1
+	# Not where it cannot be recorded.
+	mkdir -p "$CORDON_STATE_DIR/ledger"
+	chmod 777 "$CORDON_STATE_DIR/ledger"
+	run "$cordon" approvals approve "$id"
+	is "$status" 125
+	has "$output" "does not hold"
+	has "$("$cordon" approvals list)" "$id"
+	chmod 700 "$CORDON_STATE_DIR/ledger"
+	"$cordon" approvals approve "$id" --reason "seen with token=hunter3" --scope always
+	run "$cordon" audit list --kind approval
+	is "${#lines[@]}" 3
+	has "${lines[1]}" "echo --password [redacted]"
+	has "${lines[2]}" "always"
+	lacks "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl)" hunter
+	"$cordon" audit verify
+	# And it holds.
+	"$cordon" run --policy p.yaml -- echo --password hunter2
+}

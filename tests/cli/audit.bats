@@ -181,6 +181,75 @@ ledger_setup() {
 	is "$(wc -l <all)" 24
 }
 
+# What OCSF 1.8 requires of the classes and objects that are used here.
+@test "audit: OCSF events have every required attribute" {
+	ledger_setup
+	ledgerer "$L" 24 all >/dev/null
+	"$cordon" run -- sh -c 'exit 3' >/dev/null 2>&1 || :
+	"$cordon" run --timeout 100ms -- sleep 5 >/dev/null 2>&1 || :
+	printf 'version: 1\ncommands: {allow: [true]}\n' >p.yaml
+	"$cordon" run --policy p.yaml -- ls >/dev/null 2>&1 || :
+	"$cordon" audit seal --quiet
+	"$cordon" audit export --format ocsf >all
+	python3 - <<-'END'
+		import json
+		def some(o, *names):
+		    assert any(o.get(n) not in (None, "") for n in names), (names, o)
+		def text(o, *names):
+		    for n in names: assert isinstance(o[n], str) and o[n], (n, o)
+		def number(o, *names):
+		    for n in names: assert type(o[n]) is int, (n, o)
+		def enum(o, name, values):
+		    number(o, name); assert o[name] in values, (name, o[name])
+		def endpoint(o):
+		    some(o, "ip", "uid", "name", "hostname", "svc_name", "instance_uid", "interface_uid", "interface_name", "domain")
+		    if "port" in o: assert 0 <= o["port"] <= 65535
+		def actor(o):
+		    some(o, "process", "user", "invoked_by", "session", "app_name", "app_uid", "iam_role")
+		    if "user" in o: some(o["user"], "account", "name", "uid")
+		activities = {1007: {0, 1, 2, 3, 4, 5, 99}, 4001: {0, 1, 2, 3, 4, 5, 6, 7, 99}, 6003: {0, 1, 2, 3, 4, 99}}
+		n, classes, denied = 0, set(), 0
+		for line in open("all"):
+		    e = json.loads(line)
+		    n += 1
+		    number(e, "activity_id", "category_uid", "class_uid", "severity_id", "time", "type_uid")
+		    c = e["class_uid"]
+		    classes.add(c)
+		    assert e["category_uid"] == c // 1000 and e["type_uid"] == c * 100 + e["activity_id"]
+		    enum(e, "activity_id", activities[c])
+		    if e["activity_id"] == 99: text(e, "activity_name")
+		    enum(e, "severity_id", {0, 1, 2, 3, 4, 5, 6, 99})
+		    enum(e, "status_id", {0, 1, 2, 99})
+		    m = e["metadata"]
+		    assert m["version"] == "1.8.0"
+		    some(m["product"], "name", "uid")
+		    text(m["product"], "vendor_name")
+		    if "action_id" in e or "disposition_id" in e:
+		        assert "security_control" in m["profiles"]
+		        enum(e, "action_id", {0, 1, 2, 3, 4, 99})
+		        enum(e, "disposition_id", set(range(28)) | {99})
+		        denied += e["action_id"] == 2
+		    if c == 1007:
+		        actor(e["actor"])
+		        enum(e["device"], "type_id", set(range(16)) | {99})
+		        some(e["device"], "ip", "uid", "name", "hostname", "instance_uid", "interface_uid", "interface_name")
+		        some(e["process"], "pid", "uid", "cpid")
+		        if e["activity_id"] == 2: number(e, "exit_code")
+		    if c == 4001:
+		        assert "src_endpoint" in e or "dst_endpoint" in e
+		        for k in ("src_endpoint", "dst_endpoint"): endpoint(e[k])
+		        enum(e["connection_info"], "direction_id", {0, 1, 2, 3, 4, 99})
+		        assert e.get("traffic", True), e
+		    if c == 6003:
+		        actor(e["actor"])
+		        endpoint(e["src_endpoint"])
+		        text(e["api"], "operation")
+		        some(e["api"]["service"], "name", "uid")
+		    assert isinstance(e["unmapped"], dict)
+		assert n > 28 and classes == {1007, 4001, 6003} and denied > 0, (n, classes, denied)
+	END
+}
+
 @test "a01: verify names the first bad record" {
 	ledger_setup
 	ledgerer "$L" 9 >/dev/null
@@ -213,7 +282,7 @@ ledger_setup() {
 	head -n 8 "$L/000001.jsonl" >x && cat x >"$L/000001.jsonl"
 	rm "$L/head" "$L/key"
 	audit verify
-	is "$status" 0
+	is "$status" 1
 	has "$output" "unsealed tail"
 	audit verify --head early.head
 	is "$status" 0
@@ -233,6 +302,162 @@ ledger_setup() {
 	audit verify
 	is "$status" 1
 	has "$output" "2 seals were made and 1 are there"
+}
+
+@test "a03: the file head is gone: that is said, also to those who read only the status" {
+	ledger_setup
+	ledgerer "$L" 5 >/dev/null
+	cp "$L/head" old.head
+	rm "$L/head"
+	audit verify --quiet
+	is "$status" 1
+	has "$output" "truncated: the file 'head' is gone"
+	audit verify --json
+	is "$status $(field intact) $(field has_head)" "1 False False"
+	# Put back from before: nothing is missing, and the next writer goes on.
+	cp old.head "$L/head"
+	ledgerer "$L" 3 >/dev/null
+	cp old.head "$L/head"
+	audit verify
+	is "$status" 0
+	ledgerer "$L" 1 >/dev/null
+	audit verify
+	is "$status" 0
+	has "$output" "9 records"
+	# And with the records behind it gone, it is seen.
+	cp "$L/head" new.head
+	head -n 6 "$L/000001.jsonl" >x && cat x >"$L/000001.jsonl"
+	audit verify
+	is "$status" 1
+	has "$output" "truncated"
+}
+
+@test "a05: the key is replaced, gone or readable for others" {
+	ledger_setup
+	ledgerer "$L" 3 >/dev/null
+	"$cordon" audit seal --quiet
+	cp "$L/key" kept
+	python3 -c 'import sys
+epoch, key = open(sys.argv[1]).read().split()
+print(epoch, key[::-1])' "$L/key" >other
+	cat other >"$L/key"
+	audit verify
+	is "$status" 1
+	has "$output" "bad seal: the file 'key' is not the key that the last seal names"
+	ledgerer "$L" 1 >/dev/null
+	audit seal
+	is "$status" 125
+	rm "$L/key"
+	audit verify
+	is "$status" 1
+	has "$output" "the file 'key' is gone"
+	# A copy without it, with the key that was kept elsewhere.
+	cp "$L/key.pub" kept.pub
+	audit verify --key kept.pub
+	is "$status" 0
+	install -m 644 kept "$L/key"
+	audit seal
+	is "$status" 125
+	has "$stderr" "chmod 600"
+	chmod 600 "$L/key"
+	audit seal
+	is "$status" 0
+	audit verify
+	is "$status" 0
+	# Not a file: no hanging, and not intact.
+	rm "$L/key.pub"
+	mkfifo "$L/key.pub"
+	run timeout 5 "$cordon" audit verify
+	is "$status" 1
+	has "$output" "key.pub"
+}
+
+@test "a05: verify while seals are made sees no fault" {
+	ledger_setup
+	ledgerer "$L" 20 >/dev/null
+	"$cordon" audit seal --quiet
+	ledgerer "$L" 1 >/dev/null
+	command -v strace >/dev/null || skip "no strace"
+	# Whenever it looks at the key, a seal is made before it sees it.
+	strace -f -o /dev/null -P "$L/key" -P key -e inject=openat:delay_enter=700000 \
+		"$cordon" audit verify >said 2>&1 3>&- &
+	pid=$!
+	for _ in 1 2 3 4; do
+		sleep 0.3
+		ledgerer "$L" 1 >/dev/null
+		"$cordon" audit seal --quiet
+	done
+	wait "$pid" || { cat said; return 1; }
+	grep -q intact said
+	audit verify
+	is "$status" 0
+	has "$output" "5 seals"
+}
+
+@test "audit: the index of another ledger is not believed" {
+	ledger_setup
+	ledgerer "$L" 6 agent=mine >/dev/null
+	ledgerer "$dir/other" 6 agent=evil >/dev/null
+	"$cordon" audit list --dir "$dir/other" >/dev/null
+	cp "$dir/other/index.sqlite" "$L/index.sqlite"
+	audit list
+	is "$status" 0
+	has "$output" mine
+	lacks "$output" evil
+	is "$stderr" ""
+	# Nor one whose last rows are gone.
+	python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1]); db.execute("DELETE FROM record WHERE seq > 3"); db.commit()' "$L/index.sqlite"
+	audit list
+	is "${#lines[@]}" 7
+	# And what is missing in the middle is not exported as the whole.
+	python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1]); db.execute("DELETE FROM record WHERE seq = 3"); db.commit()' "$L/index.sqlite"
+	audit export
+	is "$status" 125
+	has "$stderr" "reindex"
+	audit reindex
+	audit export
+	is "$status ${#lines[@]}" "0 6"
+}
+
+@test "audit: list needs no room on the disk" {
+	ledger_setup
+	command -v unshare >/dev/null || skip "no unshare"
+	flags=-m
+	[ "$(id -u)" -eq 0 ] || flags=-Urm
+	mkdir small
+	# shellcheck disable=SC2016
+	run unshare $flags bash -c '
+		mount -t tmpfs -o size=128k,mode=700 tmpfs small && cd small || exit 9
+		"$1/tests/ledgerer" "$PWD/L" 5 >/dev/null || exit 8
+		cat /dev/zero >filler 2>/dev/null
+		"$1/cordon" audit list --dir "$PWD/L"
+	' - "$CORDON_BUILD"
+	is "$status" 0 || { echo "$output"; false; }
+	is "${#lines[@]}" 6
+}
+
+@test "audit: output that could not be written is said" {
+	ledger_setup
+	ledgerer "$L" 50 runs >/dev/null
+	for what in "export" "export --format ocsf" "list" "list --json" "show 1" "verify"; do
+		have=0
+		# shellcheck disable=SC2086
+		"$cordon" audit $what >/dev/full 2>err || have=$?
+		is "$what: $have" "$what: 125"
+		grep -q "No space left" err
+	done
+}
+
+@test "audit: a run without an end says so" {
+	ledger_setup
+	ledgerer "$L" 1 runs >/dev/null
+	id=$("$cordon" audit list --json --last 1 | python3 -c 'import json,sys; print(json.load(sys.stdin)["run"])')
+	audit show "$id"
+	has "$output" "no end is recorded"
+	audit show 1
+	lacks "$output" "no end is recorded"
 }
 
 @test "a04: a ledger written anew is seen by a head or a key kept elsewhere" {
