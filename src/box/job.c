@@ -567,6 +567,7 @@ static int record_start(struct cordon_job *j, struct err *why)
 			  : g->was_asked  ? g->answer.reason
 					  : NULL,
 		.answer = g->was_asked ? &g->answer : NULL,
+		.policy = g->policy,
 		.policy_file = file ? file->name : NULL,
 		.policy_sha256 = file ? file->sha256 : NULL,
 	};

@@ -97,6 +97,13 @@ static size_t count_words(const struct cordon_spec *s)
 	return n;
 }
 
+/* A policy that states what is kept, and not them, has them hashed only. */
+static bool keeps_commands(const struct policy *p)
+{
+	return !p || !p->keep_text.is_stated ||
+	       policy_list_has(&p->keep_text, "commands");
+}
+
 /*
  * A command line as one list, with what joins its programs in between: all of
  * it, whatever its length, since a program could stand at the end. The caller
@@ -139,6 +146,7 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 	_cleanup_free_ const char **words = NULL;
 	const char *layers[8];
 	struct strv env = { 0 };
+	const struct policy *p = d->policy;
 	struct ledger_run_start start = {
 		.run = result->id,
 		.name = s->name,
@@ -147,6 +155,8 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 		.reason = d->reason,
 		.policy_file = d->policy_file,
 		.policy_sha256 = d->policy_sha256,
+		.hide_argv = !keeps_commands(p),
+		.keep_code = p && policy_list_has(&p->keep_text, "code"),
 		.code = code,
 		.n_code = list_code(s, code),
 		.workdir = s->workdir ? s->workdir : "/workspace",
@@ -179,7 +189,7 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 }
 
 /* What a person was shown, without secrets: the first of it is enough. */
-static void put_subject(struct json *j, const struct cordon_spec *s)
+static void put_subject(struct json *j, const struct cordon_spec *s, bool keep)
 {
 	_cleanup_free_ const char **list = NULL;
 	struct err unused = { 0 };
@@ -187,7 +197,9 @@ static void put_subject(struct json *j, const struct cordon_spec *s)
 
 	(void)list_words(s, &list, &unused);
 	buf_init(&text, 64 << 10);
-	for (size_t i = 0; list && list[i]; i++) {
+	if (list && !keep)
+		(void)buf_puts(&text, "a command");
+	for (size_t i = 0; keep && list && list[i]; i++) {
 		if (i)
 			(void)buf_puts(&text, " ");
 		(void)redact_argument(&text, i ? list[i - 1] : NULL, list[i],
@@ -238,7 +250,7 @@ static int write_answer(struct ledger *l, const struct cordon_spec *s,
 	json_str(&j, "approval", a->id[0] ? a->id : "-");
 	json_str(&j, "run", run);
 	json_str(&j, "what", s->n_blocks ? "code" : "command");
-	put_subject(&j, s);
+	put_subject(&j, s, keeps_commands(d->policy));
 	if (append(l, "approval.request", &j, err) < 0)
 		return -err->code;
 	buf_init(&out, 64 << 10);
@@ -261,6 +273,8 @@ int recorder_start(struct recorder *r, const struct cordon_spec *s,
 {
 	if (s->no_ledger)
 		return 0;
+	r->keep_output = d->policy &&
+			 policy_list_has(&d->policy->keep_text, "output");
 	if (ledger_open(NULL, &r->ledger, err) < 0 ||
 	    write_answer(r->ledger, s, result->id, d, err) < 0 ||
 	    write_start(r->ledger, s, result, d, err) < 0) {
@@ -272,7 +286,7 @@ int recorder_start(struct recorder *r, const struct cordon_spec *s,
 }
 
 static int write_end(struct ledger *l, const struct cordon_result *result,
-		     struct err *err)
+		     bool keep_output, struct err *err)
 {
 	const struct run *run = &result->runs[result->n_runs - 1];
 	const char *missing[WIRE_LAYERS + 1];
@@ -293,6 +307,7 @@ static int write_end(struct ledger *l, const struct cordon_result *result,
 		.out = { run->out.total, run->out.data, run->out.len },
 		.err = { run->err.total, run->err.data, run->err.len },
 		.not_enforced = missing,
+		.keep_output = keep_output,
 	};
 
 	for (int i = 0; i < WIRE_LAYERS; i++)
@@ -328,7 +343,7 @@ int recorder_end(struct recorder *r, const struct cordon_result *result,
 
 	if (!r->ledger)
 		return 0;
-	ret = write_end(r->ledger, result, err);
+	ret = write_end(r->ledger, result, r->keep_output, err);
 	if (ret == 0 && ledger_is_seal_due(r->ledger))
 		seal();
 	recorder_done(r);

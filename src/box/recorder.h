@@ -8,11 +8,13 @@
 
 #include "base/err.h"
 #include "box/approve.h"
+#include "policy/policy.h"
 #include "box/result.h"
 #include "box/spec.h"
 
 struct recorder {
 	struct ledger *ledger; /* NULL: closed, or not wanted */
+	bool keep_output;      /* its text, as the policy says */
 };
 
 /* Who decided that it may run, or may not; NULL where nothing is known. */
@@ -20,6 +22,7 @@ struct record_decision {
 	const char *decision; /* "allow", "ask", "deny" */
 	const char *rule;     /* FILE:LINE */
 	const char *reason;
+	const struct policy *policy; /* NULL: none */
 	const char *policy_file;
 	const char *policy_sha256;
 	const struct approve_answer *answer; /* of a person, NULL: not asked */

@@ -90,7 +90,8 @@ MEMBERS(run_end) = {
 	{ "message", 's', false, "why it ended so" },
 	{ "usage", 'o', true, "time, memory, processes, kernel events" },
 	{ "stdout", 'o', false,
-	  "bytes written; size and sha256 of those kept" },
+	  "bytes written; size and sha256 of those kept, and their text if the "
+	  "policy keeps it" },
 	{ "stderr", 'o', false, "the same" },
 	{ "denials", 'a', false, "each: layer, what" },
 	NO_LAYERS,

@@ -127,7 +127,8 @@ struct ledger_run_start {
 	names_t argv;
 	const struct ledger_code *code;
 	size_t n_code;
-	bool keep_text; /* the policy's ledger.keep_text has code */
+	bool hide_argv; /* the policy's ledger.keep_text has no commands */
+	bool keep_code; /* it has code */
 	names_t env;    /* "NAME=value" */
 	const char *workdir;
 	const char *image;
@@ -167,6 +168,7 @@ struct ledger_run_end {
 	names_t not_enforced;
 	const struct ledger_denial *denials;
 	size_t n_denials;
+	bool keep_output; /* the policy's ledger.keep_text has output */
 };
 
 /* The members, redacted, for ledger_append(); the caller frees. NULL: ENOMEM */

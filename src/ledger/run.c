@@ -130,13 +130,13 @@ static bool is_shown(const char *text)
 	return len < MAX_ITEM && utf8_check(text, len);
 }
 
-static void put_argv(struct json *j, names_t argv)
+static void put_argv(struct json *j, names_t argv, bool is_hidden)
 {
 	bool is_exact = true;
 	size_t n = 0;
 
 	json_open(j, "argv", '[');
-	for (; argv[n] && has_room(j, n, 1); n++) {
+	for (; !is_hidden && argv[n] && has_room(j, n, 1); n++) {
 		is_exact = is_exact && is_shown(argv[n]);
 		put_item(j, NULL, n > 0 ? argv[n - 1] : NULL, argv[n]);
 	}
@@ -176,27 +176,33 @@ static void put_env(struct json *j, names_t env)
 	json_close(j, '}');
 }
 
+/* All of it without its secrets, or nothing. */
+static void put_text(struct json *j, const char *text, size_t len)
+{
+	struct buf b;
+
+	if (len > MAX_TEXT)
+		return;
+	buf_init(&b, 4 * (size_t)MAX_TEXT);
+	(void)redact(&b, text, len);
+	if (!b.error && b.len < MAX_MEMBERS / 16)
+		json_bytes(j, "text", b.data ? b.data : "", b.len);
+	buf_done(&b);
+}
+
 static void put_code(struct json *j, const struct ledger_run_start *r)
 {
 	/* Each block, whatever of its text finds room: it will be run. */
 	json_open(j, "code", '[');
 	for (size_t i = 0; i < r->n_code; i++) {
 		const struct ledger_code *c = &r->code[i];
-		struct buf text;
 
 		json_open(j, NULL, '{');
 		put_known(j, "lang", c->lang);
 		put_sha256(j, "sha256", c->text, c->len);
 		json_int(j, "size", (int64_t)c->len);
-		if (r->keep_text && c->len <= MAX_TEXT && has_room(j, i, 2)) {
-			buf_init(&text, 4 * (size_t)MAX_TEXT);
-			(void)redact(&text, c->text, c->len);
-			if (!text.error && text.len < MAX_MEMBERS / 16)
-				json_bytes(j, "text",
-					   text.data ? text.data : "",
-					   text.len);
-			buf_done(&text);
-		}
+		if (r->keep_code && has_room(j, i, 2))
+			put_text(j, c->text, c->len);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -267,7 +273,7 @@ char *ledger_run_start_members(const struct ledger_run_start *r)
 		json_close(&j, '}');
 	}
 	if (r->argv)
-		put_argv(&j, r->argv);
+		put_argv(&j, r->argv, r->hide_argv);
 	if (r->n_code)
 		put_code(&j, r);
 	if (r->env)
@@ -281,12 +287,14 @@ char *ledger_run_start_members(const struct ledger_run_start *r)
 }
 
 static void put_stream(struct json *j, const char *name,
-		       const struct ledger_stream *s)
+		       const struct ledger_stream *s, bool keep_text)
 {
 	json_open(j, name, '{');
 	json_int(j, "bytes", (int64_t)s->bytes);
 	json_int(j, "kept", (int64_t)s->len);
 	put_sha256(j, "sha256", s->kept ? s->kept : "", s->len);
+	if (keep_text && s->kept)
+		put_text(j, s->kept, s->len);
 	json_close(j, '}');
 }
 
@@ -318,8 +326,8 @@ char *ledger_run_end_members(const struct ledger_run_end *r)
 		json_int(&j, "signal", r->signal);
 	put_redacted(&j, "message", r->message);
 	put_usage(&j, r);
-	put_stream(&j, "stdout", &r->out);
-	put_stream(&j, "stderr", &r->err);
+	put_stream(&j, "stdout", &r->out, r->keep_output);
+	put_stream(&j, "stderr", &r->err, r->keep_output);
 	json_open(&j, "denials", '[');
 	for (size_t i = 0; i < r->n_denials && has_room(&j, i, 5); i++) {
 		json_open(&j, NULL, '{');

@@ -585,3 +585,33 @@ db = sqlite3.connect(sys.argv[1]); db.execute("DELETE FROM record WHERE seq = 3"
 	is "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl | grep -c '"argc":403')" 2
 	"$cordon" audit verify
 }
+
+# Runs a command and code under a policy that keeps this; prints the ledger.
+kept() {
+	rm -rf "$L"
+	printf 'version: 1\nledger: {keep_text: [%s]}\n' "$1" >"$dir/p.yaml"
+	"$cordon" run --policy "$dir/p.yaml" -- test -n word-of-a-command
+	"$cordon" run --policy "$dir/p.yaml" --lang sh -c \
+		'echo "$((6 * 7))-out"; : word-of-code password=hunter2' >/dev/null
+	"$cordon" audit export
+}
+
+@test "audit: the policy says what is kept as text" {
+	ledger_setup
+	text=$(kept '')
+	lacks "$text" word-of
+	lacks "$text" 42-out
+	has "$text" '"argv":[],"argc":3,"argv_sha256":"'
+	text=$(kept commands)
+	has "$text" word-of-a-command
+	lacks "$text" word-of-code
+	lacks "$text" 42-out
+	text=$(kept code)
+	has "$text" word-of-code
+	lacks "$text" word-of-a-command
+	lacks "$text" 42-out
+	lacks "$text" hunter2
+	text=$(kept output)
+	has "$text" '"text":"42-out'
+	lacks "$text" word-of
+}

@@ -496,7 +496,7 @@ TEST(each_block_is_on_the_record)
 				      .decision = "allow",
 				      .code = code,
 				      .n_code = ARRAY_SIZE(code),
-				      .keep_text = true };
+				      .keep_code = true };
 	size_t n = 0;
 	char *m;
 
@@ -591,7 +591,7 @@ TEST(a11_run_records)
 	CHECK_INT(kind_check("run.start", m, strlen(m), &err), 0);
 	CHECK_STR(err.text, "");
 	free(m);
-	s.keep_text = true;
+	s.keep_code = true;
 	m = ledger_run_start_members(&s);
 	CHECK_HAS(m, "\"text\":\"x=1\"");
 	free(m);
