@@ -81,6 +81,97 @@ load common
 	done
 }
 
+# The desk's own table, a line a sub-command: command, name, takes, about.
+words() { "$CORDON_BUILD/cordon-desk" words; }
+
+# undocumented PAGE...: sub-commands and flags of the desk that no page names.
+undocumented() {
+	local text command name takes flag
+	text=$(cat "$@" | sed 's/\\-/-/g; s/\\f[BIR]//g; s/^\.B[IR]* //; s/"//g')
+	words | while IFS=$'\t' read -r command name takes _; do
+		[[ $text == *"cordon $command $name"* ]] || echo "$command $name"
+		for flag in $(grep -o -e '--[a-z-]*' <<<"$takes"); do
+			grep -F "cordon $command $name" <<<"$text" | grep -qF -e "$flag" ||
+				echo "$command $name $flag"
+		done
+	done
+}
+
+@test "others: every sub-command and flag of the desk is in the manual" {
+	[ "$(words | wc -l)" -ge 18 ]
+	is "$(undocumented "$CORDON_BUILD/man/cordon.1")" ""
+	# The check finds what is missing: a whole entry, a single flag.
+	grep -v 'cordon audit verify' "$CORDON_BUILD/man/cordon.1" >less
+	has "$(undocumented less)" "audit verify"
+	sed 's/\\-\\-scope//' "$CORDON_BUILD/man/cordon.1" >less
+	is "$(undocumented less)" "approvals approve --scope"
+	# Each verb that a command's own refusal names is in that table.
+	for command in policy approvals audit; do
+		run --separate-stderr "$cordon" "$command" frobnicate
+		is "$status" 125
+		for verb in $(sed 's/.*takes//; s/;.*//; s/[,|]/ /g; s/ or / /g' <<<"$stderr"); do
+			words | cut -f1,2 | grep -qE "^$command"$'\t'"(rules )?$verb( |\$)"
+		done
+		# And none is there that the command does not know.
+		while IFS=$'\t' read -r name; do
+			# shellcheck disable=SC2086
+			run --separate-stderr "$cordon" "$command" $name --no-such-flag
+			is "$status" 125
+			[[ $stderr != *"$command takes "* && $stderr != *"audit' takes "* ]]
+		done < <(words | grep "^$command" | cut -f2)
+	done
+}
+
+@test "others: help for one command" {
+	for command in policy approvals audit; do
+		run --separate-stderr "$cordon" help "$command"
+		is "$status" 0
+		is "$stderr" ""
+		is "$output" "$("$cordon" "$command" --help)"
+		while read -r name; do
+			has "$output" "  $name "
+		done < <(words | grep "^$command" | cut -f2)
+	done
+	is "$("$cordon" help run)" "$("$cordon" run --help)"
+	has "$("$cordon" help doctor)" "usage: cordon doctor [--json]"
+	refused "there is no command 'frobnicate'" help frobnicate
+}
+
+@test "others: completions know the desk's sub-commands and flags" {
+	"$cordon" completion bash >comp
+	# completes WORD...: what bash offers for the last one
+	completes() {
+		# shellcheck disable=SC2016
+		bash -c '. ./comp && COMP_WORDS=(cordon "$@") COMP_CWORD=$# && _cordon && echo "${COMPREPLY[*]}"' bash "$@"
+	}
+	is "$(completes policy '')" "check show explain test compile schema"
+	is "$(completes approvals '')" "list show approve deny rules"
+	is "$(completes approvals rules '')" "list remove"
+	is "$(completes approvals rules list --)" "--json"
+	is "$(completes approvals approve x --sc)" "--scope"
+	is "$(completes audit ver)" verify
+	is "$(completes audit verify --h)" "--head"
+	is "$(completes policy explain --co)" "--command --connect"
+	: >mine.yaml
+	is "$(completes policy check mi)" mine.yaml
+	for shell in bash zsh fish; do
+		"$cordon" completion "$shell" >comp
+		while IFS=$'\t' read -r command name takes _; do
+			grep -q "$command.*${name##* }" comp
+			for flag in $(grep -o -e '--[a-z-]*' <<<"$takes"); do
+				[ "$shell" != fish ] || flag="-l ${flag#--}"
+				grep -q -e "$command.*${name##* }.*$flag" comp
+			done
+		done < <(words)
+	done
+	bash -n <("$cordon" completion bash)
+	# Without the desk there is a message, not half a script.
+	mkdir bin && cp "$cordon" bin/
+	CORDON_LIBEXEC=$PWD/bin run --separate-stderr bin/cordon completion bash
+	is "$status $output" "125 "
+	has "$stderr" cordon-desk
+}
+
 @test "others: bench prints a table" {
 	run --separate-stderr "$cordon" bench 3
 	is "$status" 0
