@@ -84,13 +84,16 @@ load common
 # The desk's own table, a line a sub-command: command, name, takes, about.
 words() { "$CORDON_BUILD/cordon-desk" words; }
 
+flags_of() { grep -o -e '--[a-z-]*' <<<"$1"; }
+verbs_of() { sed 's/.*takes//; s/;.*//; s/[,|]/ /g; s/ or / /g' <<<"$1"; }
+
 # undocumented PAGE...: sub-commands and flags of the desk that no page names.
 undocumented() {
 	local text command name takes flag
 	text=$(cat "$@" | sed 's/\\-/-/g; s/\\f[BIR]//g; s/^\.B[IR]* //; s/"//g')
 	words | while IFS=$'\t' read -r command name takes _; do
 		[[ $text == *"cordon $command $name"* ]] || echo "$command $name"
-		for flag in $(grep -o -e '--[a-z-]*' <<<"$takes"); do
+		for flag in $(flags_of "$takes"); do
 			grep -F "cordon $command $name" <<<"$text" | grep -qF -e "$flag" ||
 				echo "$command $name $flag"
 		done
@@ -109,7 +112,7 @@ undocumented() {
 	for command in policy approvals audit; do
 		run --separate-stderr "$cordon" "$command" frobnicate
 		is "$status" 125
-		for verb in $(sed 's/.*takes//; s/;.*//; s/[,|]/ /g; s/ or / /g' <<<"$stderr"); do
+		for verb in $(verbs_of "$stderr"); do
 			words | cut -f1,2 | grep -qE "^$command"$'\t'"(rules )?$verb( |\$)"
 		done
 		# And none is there that the command does not know.
@@ -158,7 +161,7 @@ undocumented() {
 		"$cordon" completion "$shell" >comp
 		while IFS=$'\t' read -r command name takes _; do
 			grep -q "$command.*${name##* }" comp
-			for flag in $(grep -o -e '--[a-z-]*' <<<"$takes"); do
+			for flag in $(flags_of "$takes"); do
 				[ "$shell" != fish ] || flag="-l ${flag#--}"
 				grep -q -e "$command.*${name##* }.*$flag" comp
 			done
