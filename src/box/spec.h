@@ -92,6 +92,7 @@ struct cordon_spec {
 	bool tty;
 	bool continue_on_error;
 	bool no_ledger;
+	bool witness;  /* count refused sockets; for tests of a policy */
 	bool no_files; /* nobody will look at the list of files */
 	unsigned int tty_rows;
 	unsigned int tty_cols;

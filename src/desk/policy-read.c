@@ -31,6 +31,7 @@
 #define MAX_NODES   32768
 #define MAX_ITEMS   4096
 #define MAX_EXTENDS 8
+#define MAX_KEY     256
 
 struct reader {
 	const char *file;
@@ -61,12 +62,28 @@ static struct node place(const struct reader *r, struct fy_node *n,
 	if (mark) {
 		at.line = (unsigned int)mark->line + 1;
 		at.column = (unsigned int)mark->column + 1;
-		/* The library's mark is behind the quote. */
-		if (fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED ||
+		/* The library's mark is behind the quote or the star. */
+		if (fy_node_is_alias(n) ||
+		    fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED ||
 		    fy_token_scalar_style(token) == FYSS_DOUBLE_QUOTED)
 			at.column--;
 	}
 	return at;
+}
+
+/* What has a place of its own: the first key of a map, the first item. */
+static struct fy_node *first_of(struct fy_node *n)
+{
+	void *it = NULL;
+
+	if (n && fy_node_is_mapping(n)) {
+		struct fy_node_pair *pair = fy_node_mapping_iterate(n, &it);
+
+		return pair ? fy_node_pair_key(pair) : NULL;
+	}
+	if (n && fy_node_is_sequence(n))
+		return fy_node_sequence_iterate(n, &it);
+	return n;
 }
 
 /* "a, b, c": what a map knows. */
@@ -185,6 +202,10 @@ static int walk_pair(struct reader *r, struct fy_node_pair *pair,
 	key = scalar_text(r, name, &at);
 	if (!key)
 		return -EINVAL;
+	if (strlen(key) > MAX_KEY)
+		return node_error(&at, r->err,
+				  "a key of %zu bytes; at most %d are allowed",
+				  strlen(key), MAX_KEY);
 	have = node_find(map, key);
 	if (have)
 		return node_error(&at, r->err,
@@ -403,7 +424,8 @@ static struct node *walk_document(struct reader *r, struct fy_parser *parser,
 	second = ret ? fy_parse_load_document(parser) : NULL;
 	if (ret && (second || fy_parser_get_stream_error(parser))) {
 		if (second) {
-			top = place(r, NULL, NULL);
+			top = place(r, first_of(fy_document_root(second)),
+				    NULL);
 			(void)node_error(&top, r->err,
 					 "there is more than one document; one "
 					 "is allowed");
