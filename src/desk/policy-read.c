@@ -667,7 +667,7 @@ static int read_one(const char *file, const char *dir, struct sources *s,
 		buf_done(&text);
 		return n;
 	}
-	if (s->n == 1 && !(s->dir = strdup(here)))
+	if (s->n == 1 && !s->dir && !(s->dir = strdup(here)))
 		abort();
 	r.file = s->v[s->n - 1].shown;
 	*ret = parse(&r, text.data ? text.data : "", text.len);
@@ -682,11 +682,22 @@ int policy_read(const char *file, struct sources *sources, struct node **ret,
 		struct err *err)
 {
 	_cleanup_free_ char *cwd = getcwd(NULL, 0);
+	const struct preset *preset = preset_find(
+		file + (strncmp(file, "preset:", 7) == 0 ? 7 : 0));
 	int r;
 
 	memset(sources, 0, sizeof(*sources));
 	*ret = NULL;
-	r = read_one(file, cwd ? cwd : "/", sources, ret, err);
+	if (preset) {
+		sources->dir = strdup(cwd ? cwd : "/");
+		if (!sources->dir)
+			abort();
+		r = read_preset(preset, sources, ret, err);
+		if (r == 0)
+			r = extend(ret, sources->dir, sources, err);
+	} else {
+		r = read_one(file, cwd ? cwd : "/", sources, ret, err);
+	}
 	if (r < 0) {
 		node_free(*ret);
 		*ret = NULL;

@@ -711,6 +711,7 @@ layer() {
 	is "$stderr" ""
 }
 
+# shellcheck disable=SC2034 # variables that are used by name
 @test "policy: test, the layer that denies is the one that was named" {
 	local net memory pids disk other
 	net="run: [python3, -c, 'import socket; socket.create_connection((\"192.0.2.1\", 53), 2)']"
@@ -762,6 +763,7 @@ layer() {
 	wrong 2:60 "denied by the layer net"
 }
 
+# shellcheck disable=SC2034 # variables that are used by name
 @test "policy: test, a cause is the one that was named" {
 	local memory timeout exited signal not_found
 	memory="code: {lang: python, text: 'x = bytearray(10**9)'}"
