@@ -507,6 +507,7 @@ static void ask_rest(const struct guard *g, struct question *q)
 	req->states_root = s->stated & SPEC_STATED_ROOT;
 	req->wants_writable_root = s->writable_root;
 	req->is_code = s->n_blocks > 0;
+	req->has_list = s->has_allowed;
 }
 
 /* protected names */

@@ -10,6 +10,7 @@
 #include "base/util.h"
 #include "policy/never.h"
 #include "policy/network.h"
+#include "policy/steer.h"
 #include "policy/values.h"
 
 struct decider {
@@ -389,6 +390,39 @@ static bool decide_isolation(struct decider *d)
 	return true;
 }
 
+/* Under a list of commands nothing goes around it (steer.h). */
+static bool decide_steering(struct decider *d)
+{
+	const struct policy *p = d->p;
+	bool is_listed = p && p->has_commands;
+
+	if (!is_listed && !d->req->has_list)
+		return true;
+	for (size_t i = 0; i < d->req->n_env; i++) {
+		const char *have = d->req->env[i];
+		size_t len = strcspn(have, "=");
+		bool is_stated = false;
+
+		for (size_t k = 0; p && k < p->n_env; k++)
+			is_stated |= strlen(p->env[k].name) == len &&
+				     memcmp(p->env[k].name, have, len) == 0;
+		if (is_stated || !steers(have))
+			continue;
+		if (!is_listed)
+			return deny(d,
+				    "variable '%.*s' steers what listed "
+				    "commands do (allowed_commands)",
+				    (int)len, have);
+		return deny(d,
+			    "variable '%.*s' steers what listed commands do "
+			    "(%s:%u: commands); only sandbox.env of the policy "
+			    "may set it",
+			    (int)len, have, p->commands_at.file,
+			    p->commands_at.line);
+	}
+	return true;
+}
+
 static bool decide_env(struct decider *d)
 {
 	const struct policy *p = d->p;
@@ -494,8 +528,8 @@ void policy_decide(const struct policy *p, const struct policy_request *req,
 {
 	static bool (*const steps[])(struct decider *) = {
 		decide_mounts, decide_numbers,   decide_places, decide_user,
-		decide_image,  decide_isolation, decide_env,    decide_hosts,
-		decide_layers, decide_asking,
+		decide_image,  decide_isolation, decide_env,    decide_steering,
+		decide_hosts,  decide_layers,    decide_asking,
 	};
 	struct decider d = { .p = p, .req = req, .ret = ret };
 

@@ -137,6 +137,9 @@ shown() {
 	for name in cat echo wc; do
 		lacks "$(field stdout)" "$name"
 	done
+	rm cordon.yaml
+	ends denied '{"allowed_commands": ["ls"], "env": {"LD_PRELOAD": "/x"}}' ls
+	ends exited '{"allowed_commands": ["ls"], "env": {"LANG": "C"}}' ls
 	refuses "without a directory" '{"allowed_commands": ["/bin/ls"]}' ls
 }
 

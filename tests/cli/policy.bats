@@ -405,6 +405,37 @@ END
 	gives 0 "" -- touch /opt/x/y
 }
 
+@test "policy: a variable does not go around a list of commands" {
+	policy "version: 1" "commands: {allow: [echo, {name: python, args: [{script: /workspace}]}]}"
+	for name in LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT GCONV_PATH GLIBC_TUNABLES PATH HOME BASH_ENV ENV BASH_FUNC_x%% \
+		PYTHONPATH PYTHONSTARTUP PYTHONHOME PYTHONINSPECT NODE_OPTIONS NODE_PATH PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS \
+		GIT_SSH_COMMAND PAGER LESSOPEN CURL_HOME https_proxy ALL_PROXY SSLKEYLOGFILE OPENSSL_CONF POSIXLY_CORRECT; do
+		denied "variable '$name' steers what listed commands do ($PWD/cordon.yaml:2: commands)" -e "$name=/workspace" -- echo x
+	done
+	run --separate-stderr "$cordon" policy show --never
+	for name in 'LD_*' 'PYTHON*' 'NODE_*' PATH '*_proxy'; do
+		has "$output" "$name"
+	done
+	printf 'LD_PRELOAD=/x\n' >vars
+	denied "'LD_PRELOAD' steers" --env-file vars -- echo x
+	denied "'LD_PRELOAD' steers" -e A=b -e LD_PRELOAD= -- echo x
+	# Others are set, also names that only look alike.
+	for name in A LANG LC_ALL TZ XLD_PRELOAD LDX PYTHO PATHS HOMES NODE http_proxyx; do
+		gives 0 x -e "$name=1" -- echo x
+	done
+	# The policy itself may say it, in these very words.
+	policy "version: 1" "sandbox: {env: {PYTHONPATH: /workspace/lib}, env_from_host: [PERL5LIB]}" \
+		"commands: {allow: [echo, {name: printenv, operands: any}]}"
+	gives 0 /workspace/lib -- printenv PYTHONPATH
+	gives 0 /workspace/lib -e PYTHONPATH=/workspace/lib -- printenv PYTHONPATH
+	denied "variable 'PYTHONPATH' is fixed" -e PYTHONPATH=/tmp -- printenv PYTHONPATH
+	PERL5LIB=/p gives 0 /p --env-from-host PERL5LIB -- printenv PERL5LIB
+	denied "'PERL5LIB' steers" -e PERL5LIB=/x -- printenv PERL5LIB
+	# Without a list the box holds them, and they are the caller's own.
+	policy "version: 1"
+	gives 0 /x -e PYTHONPATH=/x -- printenv PYTHONPATH
+}
+
 @test "policy: P53, an empty list allows nothing" {
 	mkdir data
 	policy "version: 1" "sandbox:" "  writable: []" "  mount_roots: []" "  env_from_host: []"
