@@ -175,6 +175,34 @@ undocumented() {
 	has "$stderr" cordon-desk
 }
 
+@test "others: a fuzz target that is missing or fails is a failure" {
+	local fuzz=$BATS_TEST_DIRNAME/../fuzz
+	mkdir -p b/tests/fuzz
+	run "$fuzz/run" b 1
+	is "$status" 1
+	has "$output" "there is no target"
+	lacks "$output" "no target failed"
+	for corpus in "$fuzz"/corpus/*/; do
+		printf '#!/bin/sh\necho "Done 1 runs"\n' >"b/tests/fuzz/$(basename "$corpus")-fuzz"
+	done
+	chmod +x b/tests/fuzz/*
+	run "$fuzz/run" b 1
+	is "$status" 0
+	is "$(grep -c '^Done' <<<"$output")" "$(find "$fuzz/corpus" -mindepth 1 -maxdepth 1 | wc -l)"
+	has "$output" "no target failed"
+	rm b/tests/fuzz/wire-fuzz
+	run "$fuzz/run" b 1
+	is "$status" 1
+	run "$fuzz/run" b 1 no-such
+	is "$status" 1
+	printf '#!/bin/sh\nexit 77\n' >b/tests/fuzz/wire-fuzz && chmod +x b/tests/fuzz/wire-fuzz
+	run "$fuzz/run" b 1 wire
+	is "$status" 1
+	has "$output" "status 77"
+	# Each corpus has a replay in the ordinary build, and each replay a corpus.
+	is "$(cd "$CORDON_BUILD/tests/fuzz" && printf '%s\n' *-replay | sed 's/-replay//' | sort)" "$(ls "$fuzz/corpus")"
+}
+
 @test "others: bench prints a table" {
 	run --separate-stderr "$cordon" bench 3
 	is "$status" 0
