@@ -8,7 +8,7 @@
 #include "base/util.h"
 #include "desk/approvals.h"
 #include "desk/rules.h"
-#include "desk/visible.h"
+#include "base/visible.h"
 
 struct always {
 	struct store *store;

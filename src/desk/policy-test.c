@@ -22,6 +22,7 @@
 
 #include <cordon/cordon.h>
 
+#include "base/visible.h"
 #include "box/guard.h"
 #include "box/result.h"
 #include "desk/policy-cmd.h"
@@ -53,10 +54,17 @@ struct outcome {
 
 static void put_text(char *ret, size_t size, const char *text)
 {
+	struct buf shown;
+
 	(void)snprintf(ret, size, "%s", text ? text : "");
 	for (char *p = ret; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+		if (*p == '\n' || *p == '\t')
 			*p = ' ';
+	buf_init(&shown, 16 * size);
+	visible_text(&shown, ret, strlen(ret), size);
+	(void)snprintf(ret, size, "%s",
+		       shown.data && !shown.error ? shown.data : "");
+	buf_done(&shown);
 }
 
 /* The decision alone: what would be asked cannot be run here. */

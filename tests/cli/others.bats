@@ -19,6 +19,26 @@ load common
 	done
 }
 
+@test "others: no message steers the terminal or turns text around" {
+	local odd
+	# Escape, C1 as UTF-8 and as a bare byte, bytes that are no UTF-8, bidi.
+	for odd in $'\x1b[31m:<U+001B>[31m' $'\xc2\x9b:<U+009B>' $'\x9b:<0x9B>' $'\xff:<0xFF>' $'\xe2\x80:<0xE2><0x80>' \
+		$'\xe2\x80\xae:<U+202E>' $'\xe2\x81\xa6:<U+2066>' $'\xd7\x90:<U+05D0>' $'\xe2\x80\x8b:<U+200B>' $'\n:<U+000A>' \
+		$'\xc0\xaf:<0xC0><0xAF>' $'\xed\xa0\x80:<0xED><0xA0><0x80>'; do
+		for command in "a${odd%%:*}b" run; do
+			run --separate-stderr "$cordon" "$command" "--a${odd%%:*}b"
+			is "$status" 125
+			has "$stderr" "a${odd#*:}b"
+			lacks "$stderr" "${odd%%:*}"
+		done
+		run --separate-stderr "$cordon" audit list "--a${odd%%:*}b"
+		has "$stderr" "a${odd#*:}b"
+	done
+	# What people write stays as it is.
+	run --separate-stderr "$cordon" $'gr\xc3\xbc\xc3\x9fe-\xe6\xbc\xa2'
+	has "$stderr" $'gr\xc3\xbc\xc3\x9fe-\xe6\xbc\xa2'
+}
+
 @test "others: run --help lists every flag of the specification" {
 	run --separate-stderr "$cordon" run --help
 	is "$status" 0
