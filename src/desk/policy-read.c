@@ -626,6 +626,8 @@ static int extend(struct node **tree, const char *dir, struct sources *s,
 		/* It was not even opened: the fault is here. */
 		return node_error(key, err, "%.250s", err->text);
 	}
+	if (!base)
+		return node_error(key, err, "'%s' cannot be read", key->value);
 	r = extend(&base, dir, s, err);
 	drop_key(*tree, "extends");
 	/* Tests show what their own file says; a tighter one may differ. */
