@@ -46,8 +46,9 @@ static void feed_variants(uint8_t *data, size_t size)
 	}
 }
 
-#define PASSED 100 /* status of a child, and the doors that its seed entered   \
-		    */
+#define PASSED                                                                 \
+	100 /* status of a child, and the doors that its seed entered          \
+	     */
 
 static int replay(const char *path)
 {
