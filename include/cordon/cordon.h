@@ -19,6 +19,13 @@
  * many runs. A spec says what to run and within which limits; it may be used
  * for several runs. Everything is denied that the spec does not give.
  *
+ * Policy: where a policy file applies, it is the ceiling of every run, and a
+ * run that asks for more ends with the cause "denied". It is the file that the
+ * setting "policy" names (or a preset, such as "strict"); else CORDON_POLICY in
+ * the environment; else ./cordon.yaml, $XDG_CONFIG_HOME/cordon/cordon.yaml,
+ * /etc/cordon/cordon.yaml, the first that is there, looked for at each run as
+ * cordon-run(1) does. One that cannot be read is an error, and nothing runs.
+ *
  * Threads: a handle and its jobs belong to one thread at a time; handles are
  * independent of each other. cordon_job_cancel() may be called from any
  * thread while the job exists.
@@ -78,6 +85,20 @@ CORDON_API struct cordon_spec *cordon_spec_new(void);
 CORDON_API void cordon_spec_free(struct cordon_spec *s);
 CORDON_API int cordon_spec_set(struct cordon_spec *s, const char *name,
 			       const char *value, struct cordon_error *err);
+
+/*
+ * The same for several settings at once, as a JSON object: {"memory": "512m",
+ * "pids_limit": 64}. A list is the setting several times; "volumes", "tmpfs",
+ * "env" and "extra_docker_args" may be maps, as in docker-py; "docker_args" is
+ * a list of options as on docker's command line. "allowed_commands" is a list
+ * of programs, and then only these exist in the box and a command is judged
+ * as by a policy's commands.allow; "writable_paths" are the only writable
+ * places; an empty list of either allows nothing. null is a setting that is
+ * not given. What is not known is an error. After an error the spec is not
+ * to be run.
+ */
+CORDON_API int cordon_spec_set_json(struct cordon_spec *s, const char *json,
+				    size_t len, struct cordon_error *err);
 
 /* A program and its arguments, ended by NULL. Instead of code. */
 CORDON_API int cordon_spec_command(struct cordon_spec *s,

@@ -42,38 +42,94 @@ static int denied(struct guard *g, struct err *err, const char *text)
 	return err_set(err, EPERM, "%s", text);
 }
 
-int guard_commands(struct guard *g, struct err *err)
+static int judge(struct guard *g, const struct command_rules *rules,
+		 const char *where, struct err *err)
 {
-	const struct command_rules *rules = g->policy && g->policy->has_commands
-						    ? &g->policy->commands
-						    : NULL;
 	struct judgement j;
 	char text[480];
 
-	if (!rules && !g->given->command_line)
-		return 0;
-	/* The copy has the lists of the original; from here on its own. */
-	g->spec->n_line = 0;
-	if (rules)
-		memset(&g->spec->programs, 0, sizeof(g->spec->programs));
-	g->owns_programs = rules != NULL;
+	for (size_t i = 0; i < g->spec->n_blocks; i++)
+		g->spec->blocks[i].program = NULL;
 	if (line_judge(g->spec, rules, &j, err) < 0)
 		return -err->code;
-	if (j.decision == DECISION_DENY && rules) {
-		(void)snprintf(text, sizeof(text), "%s (commands, %s:%u)",
-			       j.why, g->policy->commands_at.file,
-			       g->policy->commands_at.line);
+	if (j.decision == DECISION_DENY) {
+		(void)snprintf(text, sizeof(text), "%s%s", j.why, where);
 		return denied(g, err, text);
 	}
-	if (j.decision == DECISION_DENY)
-		return denied(g, err, j.why);
 	if (j.decision > g->verdict.decision) {
 		g->verdict.decision = j.decision;
 		(void)snprintf(g->verdict.why, sizeof(g->verdict.why), "%s",
 			       j.why);
 	}
-	g->rule = j.rule;
+	if (!g->rule || j.decision == DECISION_ASK)
+		g->rule = j.rule;
 	return 0;
+}
+
+static bool is_given(const struct command_rules *rules, const char *name)
+{
+	for (size_t i = 0; rules && i < rules->n_allow; i++)
+		if (strcmp(rules->allow[i].name, name) == 0)
+			return true;
+	for (size_t i = 0; rules && i < rules->n_ask; i++)
+		if (strcmp(rules->ask[i].name, name) == 0)
+			return true;
+	return !rules;
+}
+
+/*
+ * The request's own list, by name. It narrows the policy's: what that does
+ * not have is not in the box, whatever the request says.
+ */
+static int judge_allowed(struct guard *g, const struct command_rules *policy,
+			 struct err *err)
+{
+	const struct strv *names = &g->given->allowed;
+	_cleanup_free_ struct command_rule *allow = calloc(names->n + 1,
+							   sizeof(*allow));
+	struct command_rules rules = { .allow = allow };
+	int r;
+
+	if (!allow)
+		return no_memory(err);
+	if (policy) {
+		rules.deny = policy->deny;
+		rules.n_deny = policy->n_deny;
+		rules.hosts = policy->hosts;
+	}
+	for (size_t i = 0; i < names->n; i++)
+		if (is_given(policy, names->v[i]))
+			allow[rules.n_allow++].name = names->v[i];
+	r = judge(g, &rules, " (allowed_commands)", err);
+	/* A rule of this list ends with this function. */
+	if (g->rule >= allow && g->rule < allow + rules.n_allow)
+		g->rule = NULL;
+	return r;
+}
+
+int guard_commands(struct guard *g, struct err *err)
+{
+	const struct command_rules *rules = g->policy && g->policy->has_commands
+						    ? &g->policy->commands
+						    : NULL;
+	bool has_list = rules || g->given->has_allowed;
+	char where[300] = "";
+
+	if (!has_list && !g->given->command_line)
+		return 0;
+	/* The copy has the lists of the original; from here on its own. */
+	g->spec->n_line = 0;
+	if (has_list)
+		memset(&g->spec->programs, 0, sizeof(g->spec->programs));
+	g->owns_programs = has_list;
+	if (rules)
+		(void)snprintf(where, sizeof(where), " (commands, %.200s:%u)",
+			       g->policy->commands_at.file,
+			       g->policy->commands_at.line);
+	if ((rules || !g->given->has_allowed) &&
+	    judge(g, rules, where, err) < 0)
+		return -err->code;
+	return g->given->has_allowed ? judge_allowed(g, rules, err) : 0;
 }
 
 /* asking */
@@ -164,7 +220,9 @@ static int ask_person(struct guard *g, const struct buf *code,
 		.text_len = s->n_blocks ? code->len : 0,
 		.why = g->verdict.why,
 		.rule = g->rule ? g->rule->name : "approvals",
-		.file = g->rule && g->rule->file ? g->rule->file : s->policy,
+		.file = g->rule && g->rule->file ? g->rule->file
+			: g->policy ? g->policy->flat.sources[0].name
+				    : NULL,
 		.line = g->rule ? g->rule->line : 0,
 		.cancel = signals,
 	};
@@ -295,13 +353,9 @@ static int add_places(struct guard *g, struct err *err)
 		    add_place(g, p->writable.v[i], s->disk, err) < 0)
 			return -err->code;
 	}
-	s->no_tmp = !policy_may_write(p, "/tmp");
-	s->no_workspace = !policy_may_write(p, "/workspace");
-	s->no_shm = !policy_may_write(p, "/dev/shm");
-	if (s->no_workspace && (s->n_blocks > 0 || s->workspace))
-		return denied(g, err,
-			      "code is put into /workspace, which may not be "
-			      "written (sandbox.writable)");
+	s->no_tmp |= !policy_may_write(p, "/tmp");
+	s->no_workspace |= !policy_may_write(p, "/workspace");
+	s->no_shm |= !policy_may_write(p, "/dev/shm");
 	return 0;
 }
 
@@ -525,6 +579,7 @@ static void ask_rest(const struct guard *g, struct question *q)
 	req->states_root = s->stated & SPEC_STATED_ROOT;
 	req->wants_writable_root = s->writable_root;
 	req->is_code = s->n_blocks > 0;
+	req->has_list = s->has_allowed;
 }
 
 /* protected names */
@@ -669,6 +724,11 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		if (add_places(g, err) < 0)
 			return -err->code;
 	}
+	if (g->spec->no_workspace &&
+	    (g->spec->n_blocks > 0 || g->spec->workspace))
+		return denied(g, err,
+			      "code is put into /workspace, which may not be "
+			      "written (sandbox.writable)");
 	if (add_envs(g, err) < 0 || protect(g, q, err) < 0)
 		return -err->code;
 	return guard_commands(g, err);
@@ -712,6 +772,18 @@ int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err)
 	return r < 0 ? r : open_copies(ret, err);
 }
 
+/* What the request names, else what applies here: for every face the same. */
+static int find_policy(const struct cordon_spec *s, struct policy **ret,
+		       struct err *err)
+{
+	_cleanup_free_ char *file = NULL;
+
+	if (policy_find(s->policy ? s->policy : getenv("CORDON_POLICY"), &file,
+			err) < 0)
+		return -err->code;
+	return file ? policy_load(file, ret, err) : 0;
+}
+
 int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
 {
 	_cleanup_free_ struct question *q = NULL;
@@ -719,7 +791,7 @@ int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
 
 	memset(ret, 0, sizeof(*ret));
 	ret->given = s;
-	if (s->policy && policy_load(s->policy, &ret->policy, err) < 0)
+	if (find_policy(s, &ret->policy, err) < 0)
 		return -err->code;
 	q = calloc(1, sizeof(*q));
 	if (!q)

@@ -351,13 +351,31 @@ static int make(const char *path, int dir, struct policy **ret, struct err *err)
 	return r;
 }
 
+/*
+ * A preset's paths start where we are, so what is kept of it holds only here:
+ * it is made anew each time.
+ */
+static int load_preset(const char *name, struct policy **ret, struct err *err)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "preset:%s", name) < 0) {
+		path = NULL;
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	return make(path, NO_FD, ret, err);
+}
+
 int policy_load(const char *file, struct policy **ret, struct err *err)
 {
-	_cleanup_free_ char *path = realpath(file, NULL);
+	_cleanup_free_ char *path = NULL;
 	struct err ignored = { 0 };
 	_cleanup_fd_ int dir = NO_FD;
 
 	*ret = NULL;
+	if (preset_find(file))
+		return load_preset(file, ret, err);
+	path = realpath(file, NULL);
 	if (!path)
 		return err_errno(err, errno, "policy '%s'", file);
 	dir = state_open("policies", &ignored);

@@ -22,5 +22,8 @@
  */
 int policy_find(const char *given, char **ret, struct err *err);
 
-/* The caller frees *ret with policy_free(). */
+/*
+ * A file, or the name of a preset ("./strict" is a file of that name). The
+ * caller frees *ret with policy_free().
+ */
 int policy_load(const char *file, struct policy **ret, struct err *err);

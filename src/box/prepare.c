@@ -286,6 +286,8 @@ static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
 		box->blob.flags |= WIRE_TTY;
 	if (s->writable_root)
 		box->blob.flags |= WIRE_ROOT_RW;
+	if (s->witness)
+		box->blob.flags |= WIRE_WITNESS;
 }
 
 /* A program that takes cores would run as root of the host: see P34. */

@@ -147,6 +147,12 @@ static void put_lists(struct json *j, const struct cordon_result *r)
 	}
 	json_close(j, ']');
 	json_open(j, "denials", '[');
+	if (last(r)->outcome.net_refused) {
+		json_open(j, NULL, '{');
+		json_str(j, "layer", "net");
+		json_str(j, "what", "socket");
+		json_close(j, '}');
+	}
 	for (size_t i = 0; i < r->violations.n; i++) {
 		json_open(j, NULL, '{');
 		json_str(j, "layer", "mount");

@@ -163,6 +163,7 @@ SETTER(set_cpus)
 		return err_set(err, EINVAL,
 			       "'%s' is not a number of CPUs; write 0.5 or 2",
 			       v);
+	s->stated &= ~SPEC_STATED_QUOTA;
 	s->cpu_quota_us = milli * s->cpu_period_us / 1000;
 	return 0;
 }
@@ -174,6 +175,7 @@ SETTER(set_cpu_percent)
 	s->stated |= 1U << POLICY_CPUS;
 	if (num_parse_milli(v, &milli) < 0 || milli < 1000)
 		return err_set(err, EINVAL, "'%s' is not a percentage", v);
+	s->stated &= ~SPEC_STATED_QUOTA;
 	s->cpu_quota_us = milli * s->cpu_period_us / 100000;
 	return 0;
 }
@@ -185,14 +187,16 @@ SETTER(set_cpu_period)
 	s->stated |= 1U << POLICY_CPUS;
 	if (count(v, 1000, 1000000, &period, err) < 0)
 		return -err->code;
-	s->cpu_quota_us = s->cpu_quota_us * period / s->cpu_period_us;
+	/* A quota that was given is in each period, as in Docker. */
+	if (!(s->stated & SPEC_STATED_QUOTA))
+		s->cpu_quota_us = s->cpu_quota_us * period / s->cpu_period_us;
 	s->cpu_period_us = period;
 	return 0;
 }
 
 SETTER(set_cpu_quota)
 {
-	s->stated |= 1U << POLICY_CPUS;
+	s->stated |= 1U << POLICY_CPUS | SPEC_STATED_QUOTA;
 	return count(v, 1000, 4096000000ULL, &s->cpu_quota_us, err);
 }
 
@@ -414,6 +418,41 @@ SETTER(set_writable)
 	return add_tmpfs(s, v, s->disk, err);
 }
 
+/*
+ * The only writable places: those that are there anyway are not, unless this
+ * names them.
+ */
+SETTER(set_writable_only)
+{
+	const struct {
+		const char *path;
+		bool *no;
+	} usual[] = { { "/tmp", &s->no_tmp },
+		      { "/workspace", &s->no_workspace },
+		      { "/dev/shm", &s->no_shm } };
+
+	if (!s->has_writable)
+		s->no_tmp = s->no_workspace = s->no_shm = true;
+	s->has_writable = true;
+	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
+		if (strcmp(usual[i].path, v) == 0) {
+			*usual[i].no = false;
+			return 0;
+		}
+	return set_writable(s, v, err);
+}
+
+SETTER(set_allowed)
+{
+	if (!value_is_program(v))
+		return err_set(err, EINVAL,
+			       "'%s' is not the name of a program, without a "
+			       "directory",
+			       v);
+	s->has_allowed = true;
+	return strv_add(&s->allowed, v) < 0 ? no_memory(err) : 0;
+}
+
 SETTER(set_workspace)
 {
 	return copy(&s->workspace, v, err);
@@ -624,7 +663,9 @@ SETTER(set_best_effort)
 SETTER(set_security_opt)
 {
 	(void)s;
-	if (strncmp(v, "no-new-privileges", 17) == 0)
+	if (strcmp(v, "no-new-privileges") == 0 ||
+	    strcmp(v, "no-new-privileges:true") == 0 ||
+	    strcmp(v, "no-new-privileges=true") == 0)
 		return 0;
 	return err_set(err, EINVAL,
 		       "security option '%s' is refused; no-new-privileges is "
@@ -689,7 +730,7 @@ static const struct setting table[] = {
 	  "throw-away one",
 	  "read-only-root", set_read_only },
 	{ "volume", 'v', "SRC:DST[:ro|rw]", "bind mount; ro unless said",
-	  "extra-volume", set_volume },
+	  "extra-volume volumes extra-volumes", set_volume },
 	{ "tmpfs", 0, "DST[:size=SIZE]", "a place in memory (/tmp 64m)", "",
 	  set_tmpfs },
 	{ "workspace", 0, "DIR",
@@ -718,7 +759,8 @@ static const struct setting table[] = {
 	{ "label", 0, "KEY=VALUE", "kept with the result", "", set_label },
 	{ "isolation", 0, "LEVEL", "'native' is the one in this build", "",
 	  set_isolation },
-	{ "policy", 0, "FILE", "what decides; cordon-policy(5)", "",
+	{ "policy", 0, "FILE",
+	  "what decides, a file or a preset; cordon-policy(5)", "",
 	  set_policy },
 	{ "command", 0, "STRING",
 	  "a command line, without a shell: words, quotes, | && || ;", "",
@@ -737,6 +779,8 @@ static const struct setting table[] = {
 	{ "arg", 0, "ARG", NULL, "", set_arg },
 	{ "max-memory-mb", 0, "N", NULL, "", set_memory_mb },
 	{ "max-cpu-percent", 0, "N", NULL, "", set_cpu_percent },
+	{ "writable-paths", 0, "PATH", NULL, "", set_writable_only },
+	{ "allowed-commands", 0, "PROGRAM", NULL, "", set_allowed },
 	{ "network-disabled", 0, "BOOL", NULL, "", set_network_disabled },
 	{ "network-enabled", 0, "BOOL", NULL, "", set_network_enabled },
 	{ "security-opt", 0, "OPT", NULL, "", set_security_opt },

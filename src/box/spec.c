@@ -89,6 +89,7 @@ void cordon_spec_free(struct cordon_spec *s)
 	for (size_t i = 0; i < s->n_line; i++)
 		strv_done(&s->line[i].argv);
 	strv_done(&s->programs);
+	strv_done(&s->allowed);
 	free(s->command_line);
 	free(s->workdir);
 	free(s->workspace);

@@ -62,6 +62,7 @@ struct spec_line {
 /* Bits of `stated` besides those of enum policy_number. */
 #define SPEC_STATED_USER      (1U << 24)
 #define SPEC_STATED_ROOT      (1U << 25)
+#define SPEC_STATED_QUOTA     (1U << 18)
 #define SPEC_STATED_IMAGE     (1U << 16)
 #define SPEC_STATED_ISOLATION (1U << 17)
 
@@ -88,10 +89,12 @@ struct cordon_spec {
 	bool no_tmp; /* places that a policy keeps from being written */
 	bool no_shm;
 	bool no_workspace;
+	bool has_writable; /* the request itself says which are */
 	bool interactive;
 	bool tty;
 	bool continue_on_error;
 	bool no_ledger;
+	bool witness;  /* count refused sockets; for tests of a policy */
 	bool no_files; /* nobody will look at the list of files */
 	unsigned int tty_rows;
 	unsigned int tty_cols;
@@ -112,6 +115,8 @@ struct cordon_spec {
 	size_t n_line;
 	struct strv programs; /* only these exist in the box ... */
 	bool has_programs;    /* ... if so, and also if there is none */
+	struct strv allowed;  /* commands by name, as of a policy's list ... */
+	bool has_allowed;     /* ... if so, and also if there is none */
 	struct spec_bind binds[SPEC_MAX_ITEMS];
 	size_t n_binds;
 	struct spec_tmpfs tmpfs[SPEC_MAX_ITEMS];

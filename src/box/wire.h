@@ -137,6 +137,7 @@ enum {
 	WIRE_CORE_PIPE = 1 << 3,  /* core_pattern is a program */
 	WIRE_CALLER_UID = 1 << 4, /* a writable bind needs the caller's uid */
 	WIRE_COMMANDS = 1 << 5,   /* only WIRE_MNT_PROGRAM may be executed */
+	WIRE_WITNESS = 1 << 6,    /* count what the wall against networks met */
 };
 
 /* Layers that a machine may lack; bits of best_effort and not_enforced. */
@@ -230,6 +231,7 @@ struct wire_outcome {
 	uint64_t oom_kills;
 	uint64_t pids_peak;
 	uint64_t pids_refused;
+	uint64_t net_refused; /* sockets; counted under WIRE_WITNESS */
 	uint32_t host_uid;
 	uint32_t landlock_abi;
 };

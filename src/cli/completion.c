@@ -10,6 +10,9 @@
 #include "box/settings.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
+#include "cli/words.h"
+
+static struct words desk;
 
 static void each_flag(void (*put)(const char *name, char letter,
 				  const char *value, const char *help))
@@ -38,6 +41,78 @@ static void put_languages(void)
 
 	for (size_t i = 0; (l = lang_at(i)); i++)
 		printf("%s%s", i ? " " : "", l->names[0]);
+}
+
+/* Whether the desk's verb `i` is the first that begins with its first word. */
+static bool is_first(size_t i)
+{
+	size_t len = strcspn(desk.v[i].name, " ");
+
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(desk.v[k].command, desk.v[i].command) == 0 &&
+		    strcspn(desk.v[k].name, " ") == len &&
+		    strncmp(desk.v[k].name, desk.v[i].name, len) == 0)
+			return false;
+	return true;
+}
+
+/* First words of a command's verbs. */
+static void put_verbs(const char *command)
+{
+	const char *space = "";
+
+	for (size_t i = 0; i < desk.n; i++)
+		if (strcmp(desk.v[i].command, command) == 0 && is_first(i)) {
+			printf("%s%.*s", space,
+			       (int)strcspn(desk.v[i].name, " "),
+			       desk.v[i].name);
+			space = " ";
+		}
+}
+
+/* What may follow the first word of a verb with two: "list remove". */
+static void put_seconds(const struct words_verb *v)
+{
+	size_t len = strcspn(v->name, " ") + 1;
+	const char *space = "";
+
+	for (size_t i = 0; i < desk.n; i++)
+		if (strcmp(desk.v[i].command, v->command) == 0 &&
+		    strncmp(desk.v[i].name, v->name, len) == 0) {
+			printf("%s%s", space, desk.v[i].name + len);
+			space = " ";
+		}
+}
+
+/*
+ * The desk's part as a case statement, the same in bash and zsh: the words
+ * before the one that is completed choose `known` and `files`.
+ */
+static void put_desk_cases(void)
+{
+	const char *command = "";
+
+	for (size_t i = 0; i < desk.n; i++) {
+		const struct words_verb *v = &desk.v[i];
+		const char *second = strchr(v->name, ' ');
+
+		if (strcmp(command, v->command) != 0) {
+			command = v->command;
+			printf("\t\t\"%s\") known=\"", command);
+			put_verbs(command);
+			printf("\" ;;\n");
+		}
+		if (second && is_first(i)) {
+			printf("\t\t\"%s %.*s\") known=\"", command,
+			       (int)(second - v->name), v->name);
+			put_seconds(v);
+			printf("\" ;;\n");
+		}
+		printf("\t\t\"%s %s\" | \"%s %s \"*) known=\"%s\" "
+		       "files=%s ;;\n",
+		       command, v->name, command, v->name, v->flags,
+		       v->has_file ? "1" : "");
+	}
 }
 
 static void bash_flag(const char *name, char letter, const char *value,
@@ -71,8 +146,15 @@ static void bash(void)
 	       "\tcompletion) mapfile -t COMPREPLY < <(compgen -W "
 	       "\"bash zsh fish\" -- \"$cur\") ;;\n"
 	       "\tdoctor) mapfile -t COMPREPLY < <(compgen -W \"--json\" -- "
-	       "\"$cur\") ;;\n\tesac\n}\n"
-	       "complete -o nospace -F _cordon cordon\n");
+	       "\"$cur\") ;;\n\tpolicy | approvals | audit)\n"
+	       "\t\tlocal known= files=\n"
+	       "\t\tcase \"${COMP_WORDS[*]:1:COMP_CWORD-1}\" in\n");
+	put_desk_cases();
+	printf("\t\tesac\n"
+	       "\t\tmapfile -t COMPREPLY < <(compgen -W \"$known\" -- "
+	       "\"$cur\"\n"
+	       "\t\t\t[ -z \"$files\" ] || compgen -f -- \"$cur\") ;;\n"
+	       "\tesac\n}\ncomplete -o nospace -F _cordon cordon\n");
 }
 
 /* Square brackets and quotes would end the description. */
@@ -101,7 +183,13 @@ static void zsh(void)
 	each_flag(zsh_flag);
 	printf("\t\t\t'*:file:_files' ;;\n"
 	       "\tcompletion) compadd bash zsh fish ;;\n"
-	       "\tdoctor) compadd -- --json ;;\n\tesac\n}\n_cordon \"$@\"\n");
+	       "\tdoctor) compadd -- --json ;;\n"
+	       "\tpolicy | approvals | audit)\n\t\tlocal known= files=\n"
+	       "\t\tcase \"${words[2,CURRENT-1]}\" in\n");
+	put_desk_cases();
+	printf("\t\tesac\n\t\tcompadd -- ${=known}\n"
+	       "\t\t[[ -z $files ]] || _files ;;\n"
+	       "\tesac\n}\n_cordon \"$@\"\n");
 }
 
 static void fish_flag(const char *name, char letter, const char *value,
@@ -116,6 +204,46 @@ static void fish_flag(const char *name, char letter, const char *value,
 	printf("'\n");
 }
 
+#define FISH_SEEN "__fish_seen_subcommand_from "
+
+static void fish_desk(void)
+{
+	const char *command = "";
+
+	for (size_t i = 0; i < desk.n; i++) {
+		const struct words_verb *v = &desk.v[i];
+		const char *second = strchr(v->name, ' ');
+		char flags[1024];
+		char *rest = flags;
+		char *flag;
+
+		if (strcmp(command, v->command) != 0) {
+			command = v->command;
+			printf("complete -c cordon -f -n '" FISH_SEEN
+			       "%s; and not " FISH_SEEN,
+			       command);
+			put_verbs(command);
+			printf("' -a '");
+			put_verbs(command);
+			printf("'\n");
+		}
+		if (second && is_first(i)) {
+			printf("complete -c cordon -f -n '" FISH_SEEN
+			       "%s; and " FISH_SEEN "%.*s' -a '",
+			       command, (int)(second - v->name), v->name);
+			put_seconds(v);
+			printf("'\n");
+		}
+		(void)snprintf(flags, sizeof(flags), "%s", v->flags);
+		while ((flag = strsep(&rest, " ")))
+			if (*flag)
+				printf("complete -c cordon -n '" FISH_SEEN
+				       "%s; and " FISH_SEEN "%s' -l %s\n",
+				       command, second ? second + 1 : v->name,
+				       flag + 2);
+	}
+}
+
 static void fish(void)
 {
 	printf("complete -c cordon -f -n __fish_use_subcommand -a '");
@@ -124,6 +252,9 @@ static void fish(void)
 	each_flag(fish_flag);
 	printf("complete -c cordon -n '__fish_seen_subcommand_from "
 	       "completion' -a 'bash zsh fish'\n");
+	printf("complete -c cordon -n '__fish_seen_subcommand_from doctor' "
+	       "-l json\n");
+	fish_desk();
 }
 
 int cmd_completion(int argc, char **argv)
@@ -133,11 +264,21 @@ int cmd_completion(int argc, char **argv)
 		void (*put)(void);
 	} shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
 
-	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(shells); i++)
-		if (strcmp(argv[1], shells[i].name) == 0) {
+	struct err err = { 0 };
+
+	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(shells); i++) {
+		int r;
+
+		if (strcmp(argv[1], shells[i].name) != 0)
+			continue;
+		r = words_read(&desk, &err);
+		if (r == 0)
 			shells[i].put();
-			return 0;
-		}
+		else
+			say("%s", err.text);
+		words_done(&desk);
+		return r < 0 ? EXIT_OURS : 0;
+	}
 	say("completion takes bash, zsh or fish");
 	return EXIT_OURS;
 }

@@ -18,11 +18,11 @@
 static const struct command table[] = {
 	{ "run", "[FLAGS] -- CMD [ARG...]", "run a program or code in a box",
 	  cmd_run },
-	{ "policy", "check|show|explain|test ...",
+	{ "policy", "check|show|explain|test|compile|schema ...",
 	  "what a policy allows, and why", cmd_desk },
-	{ "approvals", "list|show|approve|deny ...",
+	{ "approvals", "list|show|approve|deny|rules ...",
 	  "what waits for a person's answer", cmd_desk },
-	{ "audit", "list|show|follow|verify|export ...",
+	{ "audit", "list|show|follow|verify|export|seal|reindex|schema ...",
 	  "the record of what was decided and done", cmd_desk },
 	{ "doctor", "[--json]", "what this machine can enforce", cmd_doctor },
 	{ "bench", "[N]", "time a box against a plain process", cmd_bench },
@@ -61,10 +61,30 @@ static int usage(FILE *to)
 			  "everything.\n\ncommands:\n");
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		(void)fprintf(to, "  %-11s %s\n", table[i].name, table[i].help);
-	(void)fprintf(to, "\n'cordon run --help' lists the flags; cordon(1) "
-			  "says more.\n\ntry: cordon run --lang python -c "
+	(void)fprintf(to, "\n'cordon help COMMAND' says more, and so does "
+			  "cordon(1).\n\ntry: cordon run --lang python -c "
 			  "'print(6 * 7)'\n");
 	return to == stdout ? 0 : EXIT_OURS;
+}
+
+/* "help NAME" is "NAME --help", where a command has that. */
+static int help(const char *name)
+{
+	static char flag[] = "--help";
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		char *args[] = { (char *)table[i].name, flag, NULL };
+
+		if (strcmp(name, table[i].name) != 0)
+			continue;
+		if (table[i].run == cmd_run || table[i].run == cmd_desk)
+			return table[i].run(2, args);
+		printf("usage: cordon %s %s\n\n%s\n", table[i].name,
+		       table[i].usage, table[i].help);
+		return 0;
+	}
+	say("there is no command '%s'; 'cordon --help' lists them", name);
+	return EXIT_OURS;
 }
 
 /*
@@ -87,6 +107,8 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 
 	hold_standard_fds();
+	if (strcmp(name, "help") == 0 && argc == 3)
+		return help(argv[2]);
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
 	    strcmp(name, "help") == 0)
 		return usage(stdout);

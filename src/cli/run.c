@@ -21,7 +21,6 @@
 #include "box/guard.h"
 #include "box/handle.h"
 #include "box/lang.h"
-#include "box/policy-load.h"
 #include "box/result.h"
 #include "box/spec.h"
 #include "cli/cli.h"
@@ -438,12 +437,6 @@ static int dry_run(const struct cordon_spec *s)
 	return code;
 }
 
-/* Which policy applies, unless a flag or the environment has said it. */
-static int take_policy(struct cordon_spec *s, struct err *err)
-{
-	return s->policy ? 0 : policy_find(NULL, &s->policy, err);
-}
-
 int cmd_run(int argc, char **argv)
 {
 	static struct session s;
@@ -468,7 +461,6 @@ int cmd_run(int argc, char **argv)
 		code = 0;
 	} else if (take_operands(&s, rest, dashes, &err) < 0 ||
 		   take_terminal(s.spec, &err) < 0 ||
-		   take_policy(s.spec, &err) < 0 ||
 		   spec_check(s.spec, &err) < 0) {
 		say("%s", err.text);
 	} else {

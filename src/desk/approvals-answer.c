@@ -11,10 +11,10 @@
 
 #include "base/json.h"
 #include "base/util.h"
+#include "base/visible.h"
 #include "desk/approvals.h"
 #include "desk/asker.h"
 #include "desk/rules.h"
-#include "desk/visible.h"
 #include "ledger/ledger.h"
 #include "ledger/redact.h"
 

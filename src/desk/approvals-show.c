@@ -15,7 +15,7 @@
 #include "desk/approvals.h"
 #include "desk/desk.h"
 #include "desk/rules.h"
-#include "desk/visible.h"
+#include "base/visible.h"
 
 int approvals_request(const struct entry *e, struct request *ret,
 		      struct err *err)

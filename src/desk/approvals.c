@@ -143,25 +143,40 @@ static const struct command {
 	const char *usage;
 	unsigned int takes;
 	int (*run)(struct store *s, const struct call *c);
+	const char *about;
 } commands[] = {
-	{ NULL, "list", "[--all] [--json]", TAKES_ALL | TAKES_JSON, do_list },
+	{ NULL, "list", "[--all] [--json]", TAKES_ALL | TAKES_JSON, do_list,
+	  "what waits; --all: also what was answered" },
 	{ NULL, "show", "ID [--full] [--json]",
-	  TAKES_ID | TAKES_FULL | TAKES_JSON, do_show },
+	  TAKES_ID | TAKES_FULL | TAKES_JSON, do_show,
+	  "one request, with everything that is known about it" },
 	{ NULL, "approve", "ID [--scope once|session|always] [--reason TEXT]",
-	  TAKES_ID | TAKES_SCOPE | TAKES_REASON, do_approve },
-	{ NULL, "deny", "ID [--reason TEXT]", TAKES_ID | TAKES_REASON,
-	  do_deny },
-	{ "rules", "list", "[--json]", TAKES_JSON, do_rules_list },
-	{ "rules", "remove", "ID", TAKES_ID, do_rules_remove },
+	  TAKES_ID | TAKES_SCOPE | TAKES_REASON, do_approve, "say yes" },
+	{ NULL, "deny", "ID [--reason TEXT]", TAKES_ID | TAKES_REASON, do_deny,
+	  "say no" },
+	{ "rules", "list", "[--json]", TAKES_JSON, do_rules_list,
+	  "the answers that still hold" },
+	{ "rules", "remove", "ID", TAKES_ID, do_rules_remove,
+	  "take such an answer back" },
 };
+
+void approvals_words(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		printf("approvals\t%s%s%s\t%s\t%s\n",
+		       commands[i].group ? commands[i].group : "",
+		       commands[i].group ? " " : "", commands[i].name,
+		       commands[i].usage, commands[i].about);
+}
 
 static int usage(void)
 {
 	printf("usage: cordon approvals COMMAND ...\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		printf("  %s%s%s %s\n", commands[i].group ? "rules" : "",
+		printf("  %s%s%s %s\n      %s\n",
+		       commands[i].group ? "rules" : "",
 		       commands[i].group ? " " : "", commands[i].name,
-		       commands[i].usage);
+		       commands[i].usage, commands[i].about);
 	printf("\ncordon-approvals(1) says more.\n");
 	return 0;
 }

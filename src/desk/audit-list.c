@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/visible.h"
 #include "desk/audit.h"
 #include "desk/desk.h"
 #include "ledger/reader.h"
@@ -24,46 +25,17 @@ struct table {
 	int failed;
 };
 
-/* Beginnings of what would steer a terminal or turn text around. */
-static size_t bad_len(const unsigned char *p, size_t len)
-{
-	if (*p < 0x20 || *p == 0x7f)
-		return 1;
-	if (len >= 2 && p[0] == 0xc2 && p[1] < 0xa0)
-		return 2;
-	if (len >= 2 && p[0] == 0xd8 && p[1] == 0x9c)
-		return 2;
-	/* Zero width, direction marks, line ends, embeddings, isolates. */
-	if (len >= 3 && p[0] == 0xe2 &&
-	    ((p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) ||
-			       (p[2] >= 0xa8 && p[2] <= 0xae))) ||
-	     (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf)))
-		return 3;
-	if (len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
-		return 3;
-	/* Tags: text that no screen shows. */
-	if (len >= 4 && p[0] == 0xf3 && p[1] == 0xa0 && p[2] <= 0x81)
-		return 4;
-	return 0;
-}
-
 void print_plain(FILE *out, const char *text, size_t len)
 {
-	size_t from = 0;
+	struct buf shown;
 
-	for (size_t i = 0; i < len;) {
-		size_t n = bad_len((const unsigned char *)text + i, len - i);
-
-		if (n == 0) {
-			i++;
-			continue;
-		}
-		(void)fwrite(text + from, 1, i - from, out);
-		(void)fputs("\xef\xbf\xbd", out);
-		i += n;
-		from = i;
-	}
-	(void)fwrite(text + from, 1, len - from, out);
+	buf_init(&shown, 16 * len + 16);
+	visible_text(&shown, text, len, len);
+	if (shown.len && !shown.error)
+		(void)fwrite(shown.data, 1, shown.len, out);
+	else if (len)
+		(void)fputs("<out of memory>", out);
+	buf_done(&shown);
 }
 
 void time_text(int64_t us, char ret[32])

@@ -94,6 +94,5 @@ static int print_manual(void)
 
 int audit_schema(struct audit_options *o)
 {
-	return o->format && strcmp(o->format, "man") == 0 ? print_manual()
-							  : print_schema();
+	return o->man ? print_manual() : print_schema();
 }

@@ -58,7 +58,8 @@ static const struct command {
 	  "the records for other programs" },
 	{ "seal", ON_SEAL, NULL, audit_seal, "signs what is not signed yet" },
 	{ "reindex", ON_REINDEX, NULL, reindex, "makes the index anew" },
-	{ "schema", ON_SCHEMA, NULL, audit_schema, NULL },
+	{ "schema", ON_SCHEMA, NULL, audit_schema,
+	  "the form of a record, as JSON schema" },
 };
 
 /* "2026-11-15", "2026-11-15T10:00", with seconds, with Z; or "90m" ago. */
@@ -177,10 +178,16 @@ static int set_all(struct audit_options *o, const char *value)
 static int set_format(struct audit_options *o, const char *value)
 {
 	o->format = value;
-	return strcmp(value, "jsonl") == 0 || strcmp(value, "ocsf") == 0 ||
-			       strcmp(value, "man") == 0
+	return strcmp(value, "jsonl") == 0 || strcmp(value, "ocsf") == 0
 		       ? 0
 		       : -EINVAL;
+}
+
+static int set_man(struct audit_options *o, const char *value)
+{
+	(void)value;
+	o->man = true;
+	return 0;
 }
 
 static int set_head(struct audit_options *o, const char *value)
@@ -222,8 +229,9 @@ static const struct option {
 	  "all of them, also on a terminal (else the last 200)" },
 	{ "--json", NULL, ON_LIST | ON_FOLLOW | ON_SHOW | ON_VERIFY | ON_SEAL,
 	  set_json, "for machines" },
-	{ "--format", "jsonl|ocsf", ON_EXPORT | ON_SCHEMA, set_format,
+	{ "--format", "jsonl|ocsf", ON_EXPORT, set_format,
 	  "as they are, or as OCSF 1.8 events" },
+	{ "--man", NULL, ON_SCHEMA, set_man, "as a list for the manual" },
 	{ "--head", "FILE", ON_VERIFY, set_head,
 	  "a seal that was kept elsewhere must be in it" },
 	{ "--key", "FILE", ON_VERIFY, set_key,
@@ -247,6 +255,31 @@ static void print_help(void)
 		printf("  %-11s %-15s %s\n", options[i].name,
 		       options[i].takes ? options[i].takes : "",
 		       options[i].about);
+}
+
+void audit_words(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		const struct command *c = &commands[i];
+		const char *space = "";
+
+		if (!c->about)
+			continue;
+		printf("audit\t%s\t", c->name);
+		if (c->operand) {
+			printf("%s", c->operand);
+			space = " ";
+		}
+		for (size_t k = 0; k < ARRAY_SIZE(options); k++)
+			if (options[k].where & c->bit) {
+				printf("%s[%s%s%s]", space, options[k].name,
+				       options[k].takes ? " " : "",
+				       options[k].takes ? options[k].takes
+							: "");
+				space = " ";
+			}
+		printf("\t%s\n", c->about);
+	}
 }
 
 static const struct option *find_option(const char *arg, int bit)

@@ -19,6 +19,7 @@ struct audit_options {
 	bool quiet;
 	bool all;
 	const char *format; /* export: jsonl, ocsf */
+	bool man;           /* schema: the list of the manual */
 	const char *head;   /* verify --head */
 	const char *key;    /* verify --key */
 	const char *export; /* seal --export */
@@ -40,7 +41,7 @@ int audit_verify(struct audit_options *o);
 int audit_seal(struct audit_options *o);
 /* audit-export.c */
 int audit_export(struct audit_options *o);
-/* audit-schema.c: api/ledger.schema.json; with "man" the list of the manual */
+/* audit-schema.c: api/ledger.schema.json; with --man the list of the manual */
 int audit_schema(struct audit_options *o);
 
 /* ocsf.c: one event, a line of JSON; nothing for kinds that are none. */

@@ -24,3 +24,11 @@ int cmd_policy(int argc, char **argv);
 int cmd_approvals(int argc, char **argv);
 /* audit.c: list, show, follow, verify, export, seal */
 int cmd_audit(int argc, char **argv);
+
+/*
+ * The commands of each, for the manual and the completions: a line of command,
+ * sub-command, what it takes and what it does, with tabs between.
+ */
+void policy_words(void);
+void approvals_words(void);
+void audit_words(void);

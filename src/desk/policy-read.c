@@ -31,6 +31,7 @@
 #define MAX_NODES   32768
 #define MAX_ITEMS   4096
 #define MAX_EXTENDS 8
+#define MAX_KEY     256
 
 struct reader {
 	const char *file;
@@ -61,12 +62,28 @@ static struct node place(const struct reader *r, struct fy_node *n,
 	if (mark) {
 		at.line = (unsigned int)mark->line + 1;
 		at.column = (unsigned int)mark->column + 1;
-		/* The library's mark is behind the quote. */
-		if (fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED ||
+		/* The library's mark is behind the quote or the star. */
+		if (fy_node_is_alias(n) ||
+		    fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED ||
 		    fy_token_scalar_style(token) == FYSS_DOUBLE_QUOTED)
 			at.column--;
 	}
 	return at;
+}
+
+/* What has a place of its own: the first key of a map, the first item. */
+static struct fy_node *first_of(struct fy_node *n)
+{
+	void *it = NULL;
+
+	if (n && fy_node_is_mapping(n)) {
+		struct fy_node_pair *pair = fy_node_mapping_iterate(n, &it);
+
+		return pair ? fy_node_pair_key(pair) : NULL;
+	}
+	if (n && fy_node_is_sequence(n))
+		return fy_node_sequence_iterate(n, &it);
+	return n;
 }
 
 /* "a, b, c": what a map knows. */
@@ -185,6 +202,10 @@ static int walk_pair(struct reader *r, struct fy_node_pair *pair,
 	key = scalar_text(r, name, &at);
 	if (!key)
 		return -EINVAL;
+	if (strlen(key) > MAX_KEY)
+		return node_error(&at, r->err,
+				  "a key of %zu bytes; at most %d are allowed",
+				  strlen(key), MAX_KEY);
 	have = node_find(map, key);
 	if (have)
 		return node_error(&at, r->err,
@@ -403,7 +424,8 @@ static struct node *walk_document(struct reader *r, struct fy_parser *parser,
 	second = ret ? fy_parse_load_document(parser) : NULL;
 	if (ret && (second || fy_parser_get_stream_error(parser))) {
 		if (second) {
-			top = place(r, NULL, NULL);
+			top = place(r, first_of(fy_document_root(second)),
+				    NULL);
 			(void)node_error(&top, r->err,
 					 "there is more than one document; one "
 					 "is allowed");
@@ -604,6 +626,8 @@ static int extend(struct node **tree, const char *dir, struct sources *s,
 		/* It was not even opened: the fault is here. */
 		return node_error(key, err, "%.250s", err->text);
 	}
+	if (!base)
+		return node_error(key, err, "'%s' cannot be read", key->value);
 	r = extend(&base, dir, s, err);
 	drop_key(*tree, "extends");
 	/* Tests show what their own file says; a tighter one may differ. */
@@ -645,7 +669,7 @@ static int read_one(const char *file, const char *dir, struct sources *s,
 		buf_done(&text);
 		return n;
 	}
-	if (s->n == 1 && !(s->dir = strdup(here)))
+	if (s->n == 1 && !s->dir && !(s->dir = strdup(here)))
 		abort();
 	r.file = s->v[s->n - 1].shown;
 	*ret = parse(&r, text.data ? text.data : "", text.len);
@@ -660,11 +684,22 @@ int policy_read(const char *file, struct sources *sources, struct node **ret,
 		struct err *err)
 {
 	_cleanup_free_ char *cwd = getcwd(NULL, 0);
+	const struct preset *preset = preset_find(
+		file + (strncmp(file, "preset:", 7) == 0 ? 7 : 0));
 	int r;
 
 	memset(sources, 0, sizeof(*sources));
 	*ret = NULL;
-	r = read_one(file, cwd ? cwd : "/", sources, ret, err);
+	if (preset) {
+		sources->dir = strdup(cwd ? cwd : "/");
+		if (!sources->dir)
+			abort();
+		r = read_preset(preset, sources, ret, err);
+		if (r == 0)
+			r = extend(ret, sources->dir, sources, err);
+	} else {
+		r = read_one(file, cwd ? cwd : "/", sources, ret, err);
+	}
 	if (r < 0) {
 		node_free(*ret);
 		*ret = NULL;

@@ -15,6 +15,7 @@
 #include "desk/policy-cmd.h"
 #include "policy/keys.h"
 #include "policy/never.h"
+#include "policy/steer.h"
 
 #define DEPTH 8
 #define PART  1024
@@ -351,4 +352,7 @@ void policy_cmd_never(bool as_json)
 		    "moved away if the box makes one:",
 		    never_made);
 	put_columns("Addresses that no rule opens:", never_addresses);
+	put_columns("Variables that no flag sets where a policy lists commands "
+		    "(only its sandbox.env does):",
+		    steering);
 }

@@ -7,6 +7,11 @@
  * status 0, `denied` is a refusal by a rule or a program that failed, `ask`
  * is a run that would wait for a person. A command line is judged, and run if
  * it is allowed. A connection is judged.
+ *
+ * With `layer`, denied means that this layer denied something in this run and
+ * said so: the decision itself (policy), refused sockets (net), what the box
+ * must not have made in a mount (mount), a limit as the kernel counted it. A
+ * program may meet that and still end well.
  */
 
 #include "desk/desk.h"
@@ -17,14 +22,30 @@
 
 #include <cordon/cordon.h>
 
+#include "base/visible.h"
 #include "box/guard.h"
 #include "box/result.h"
 #include "desk/policy-cmd.h"
 #include "policy/commands.h"
 #include "policy/network.h"
 
+/* Bits of struct outcome; the words are those of keys.c. */
+enum {
+	BY_POLICY = 1 << 0,
+	BY_NET = 1 << 1,
+	BY_MOUNT = 1 << 2,
+	BY_CPU = 1 << 3,
+	BY_MEMORY = 1 << 4,
+	BY_PIDS = 1 << 5,
+	BY_DISK = 1 << 6,
+	BY_OUTPUT = 1 << 7,
+};
+
+static const char *const layers[] = { "policy", "net",  "mount", "cpu",
+				      "memory", "pids", "disk",  "output" };
+
 struct outcome {
-	bool has_run;
+	unsigned int denied_by;
 	enum decision decision;
 	char cause[24];
 	int exit_code;
@@ -33,10 +54,17 @@ struct outcome {
 
 static void put_text(char *ret, size_t size, const char *text)
 {
+	struct buf shown;
+
 	(void)snprintf(ret, size, "%s", text ? text : "");
 	for (char *p = ret; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+		if (*p == '\n' || *p == '\t')
 			*p = ' ';
+	buf_init(&shown, 16 * size);
+	visible_text(&shown, ret, strlen(ret), size);
+	(void)snprintf(ret, size, "%s",
+		       shown.data && !shown.error ? shown.data : "");
+	buf_done(&shown);
 }
 
 /* The decision alone: what would be asked cannot be run here. */
@@ -57,6 +85,48 @@ static bool is_asking(const struct cordon_spec *s, struct outcome *ret)
 	return asks;
 }
 
+/* Which layers denied something, by what was observed. */
+static unsigned int denied_by(const struct cordon_result *r)
+{
+	static const unsigned int by_cause[CAUSES] = {
+		[CAUSE_DENIED] = BY_POLICY, [CAUSE_CPU] = BY_CPU,
+		[CAUSE_MEMORY] = BY_MEMORY, [CAUSE_PIDS] = BY_PIDS,
+		[CAUSE_DISK] = BY_DISK,     [CAUSE_OUTPUT] = BY_OUTPUT,
+	};
+	unsigned int bits = r->violations.n ? BY_MOUNT : 0;
+
+	for (size_t i = 0; i < r->n_runs; i++) {
+		const struct wire_outcome *o = &r->runs[i].outcome;
+
+		bits |= by_cause[r->runs[i].verdict.cause];
+		bits |= o->net_refused ? BY_NET : 0;
+		bits |= o->oom_kills ? BY_MEMORY : 0;
+		bits |= o->pids_refused ? BY_PIDS : 0;
+	}
+	return bits;
+}
+
+/* "net, memory": for the message. */
+static const char *layer_list(unsigned int bits, char *ret, size_t size)
+{
+	size_t at = 0;
+
+	(void)snprintf(ret, size, "no layer");
+	for (size_t i = 0; i < ARRAY_SIZE(layers); i++)
+		if (bits & 1U << i)
+			at += (size_t)snprintf(ret + at, size - at, "%s%s",
+					       at ? ", " : "", layers[i]);
+	return ret;
+}
+
+static bool is_by_layer(const struct policy_test *t, const struct outcome *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(layers); i++)
+		if (strcmp(layers[i], t->layer) == 0)
+			return o->denied_by & 1U << i;
+	return false;
+}
+
 static void run_spec(struct cordon *c, struct cordon_spec *s,
 		     struct outcome *ret)
 {
@@ -71,7 +141,7 @@ static void run_spec(struct cordon *c, struct cordon_spec *s,
 		put_text(ret->why, sizeof(ret->why), err.text);
 		return;
 	}
-	ret->has_run = true;
+	ret->denied_by = denied_by(r);
 	put_text(ret->cause, sizeof(ret->cause), cordon_result_cause(r));
 	ret->exit_code = cordon_result_exit_code(r);
 	put_text(ret->why, sizeof(ret->why), cordon_result_message(r));
@@ -103,6 +173,8 @@ static void run_box(struct cordon *c, const char *file,
 
 	ret->decision = DECISION_DENY;
 	put_text(ret->cause, sizeof(ret->cause), "error");
+	if (s)
+		s->witness = t->layer != NULL;
 	if (!s || cordon_spec_set(s, "policy", file, &err) < 0 ||
 	    fill(s, t, &err) < 0)
 		put_text(ret->why, sizeof(ret->why), err.text);
@@ -123,6 +195,7 @@ static void run_command(struct cordon *c, const struct compiled *comp,
 	put_text(ret->why, sizeof(ret->why), j.why);
 	put_text(ret->cause, sizeof(ret->cause),
 		 j.decision == DECISION_DENY ? "denied" : "");
+	ret->denied_by = j.decision == DECISION_DENY ? BY_POLICY : 0;
 	if (j.decision == DECISION_ALLOW)
 		run_box(c, comp->file, t, ret);
 }
@@ -140,11 +213,10 @@ static bool is_as_expected(const struct policy_test *t, const struct outcome *o)
 	case EXPECT_ASK:
 		return o->decision == DECISION_ASK;
 	case EXPECT_DENIED:
-		return o->decision == DECISION_DENY &&
-		       (!t->layer || strcmp(t->layer, "policy") != 0 ||
-			strcmp(o->cause, "denied") == 0);
+		return t->layer ? is_by_layer(t, o)
+				: o->decision == DECISION_DENY;
 	case EXPECT_CAUSE:
-		return o->has_run && strcmp(t->cause, o->cause) == 0;
+		return strcmp(t->cause, o->cause) == 0;
 	}
 	return false;
 }
@@ -164,11 +236,15 @@ static bool run_test(struct cordon *c, const struct compiled *comp, size_t i)
 	struct outcome o = { 0 };
 	struct network_judgement j;
 	char name[300];
+	char by[80];
 	bool ok;
 
 	if (t->connect) {
 		network_judge(comp->policy, t->connect, &j);
 		o.decision = j.decision;
+		o.denied_by = j.decision == DECISION_DENY ? BY_NET : 0;
+		put_text(o.cause, sizeof(o.cause),
+			 j.decision == DECISION_DENY ? "denied" : "");
 		put_text(o.why, sizeof(o.why), j.why);
 	} else if (t->command) {
 		run_command(c, comp, t, &o);
@@ -182,10 +258,12 @@ static bool run_test(struct cordon *c, const struct compiled *comp, size_t i)
 			*p = ' ';
 	printf("%sok %zu - %s\n", ok ? "" : "not ", i + 1, name);
 	if (!ok)
-		printf("# %s:%u: expected %s, and it was %s%s%s\n# %s\n",
+		printf("# %s:%u: expected %s%s%s, and it was %s%s%s, denied by "
+		       "%s\n# %s\n",
 		       t->at.file, t->at.line, expected(t),
+		       t->layer ? " by layer " : "", t->layer ? t->layer : "",
 		       decision_name(o.decision), o.cause[0] ? ", cause " : "",
-		       o.cause, o.why);
+		       o.cause, layer_list(o.denied_by, by, sizeof(by)), o.why);
 	(void)fflush(stdout);
 	return ok;
 }

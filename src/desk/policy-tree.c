@@ -108,20 +108,23 @@ static void put_line(struct buf *b, const char *path, const char *value,
 	put_escaped(b, value, false);
 	(void)buf_puts(b, "\t");
 	put_escaped(b, n->file, false);
-	(void)buf_printf(b, ":%u\n", n->line);
+	(void)buf_printf(b, ":%u:%u\n", n->line, n->column);
 }
 
-static void put_node(struct buf *out, const char *path, const struct node *n)
+/* What is too large for the flat form, at the first node that is. */
+static int put_node(struct buf *out, const char *path, const struct node *n,
+		    struct err *err)
 {
+	int r = 0;
 	bool is_list = n->grammar->kind == GRAMMAR_LIST;
 
 	if (n->grammar->kind == GRAMMAR_SCALAR) {
 		put_line(out, path, n->value, n);
-		return;
+		return 0;
 	}
 	if (n->n == 0)
 		put_line(out, path, is_list ? "[]" : "{}", n);
-	for (size_t i = 0; i < n->n; i++) {
+	for (size_t i = 0; r == 0 && i < n->n; i++) {
 		struct buf sub;
 
 		buf_init(&sub, MAX_DEPTH_PATH);
@@ -131,16 +134,29 @@ static void put_node(struct buf *out, const char *path, const struct node *n)
 		else
 			put_escaped(&sub, n->items[i]->key, true);
 		if (sub.error)
-			out->error = sub.error;
+			r = node_error(n->items[i], err,
+				       "a key that is too long; with those "
+				       "around it %d bytes are allowed",
+				       MAX_DEPTH_PATH);
 		else
-			put_node(out, sub.data, n->items[i]);
+			r = put_node(out, sub.data, n->items[i], err);
+		if (r == 0 && out->error)
+			r = node_error(n->items[i], err,
+				       "here the policy is larger than %u MiB, "
+				       "with aliases and what it extends; a "
+				       "policy must be smaller",
+				       FLAT_MAX >> 20);
 		buf_done(&sub);
 	}
+	return r;
 }
 
 int policy_flat(const struct node *tree, const struct sources *sources,
 		struct buf *ret, struct err *err)
 {
+	size_t n_lines = 0;
+	int r;
+
 	buf_init(ret, FLAT_MAX);
 	(void)buf_printf(ret, "%s%s", FLAT_FORMAT, cordon_version());
 	for (size_t i = 0; i < sources->n; i++) {
@@ -148,10 +164,15 @@ int policy_flat(const struct node *tree, const struct sources *sources,
 		put_escaped(ret, sources->v[i].name, false);
 	}
 	(void)buf_puts(ret, "\n");
-	put_node(ret, "", tree);
-	if (ret->error) {
+	r = put_node(ret, "", tree, err);
+	for (size_t i = 0; r == 0 && i < ret->len; i++)
+		n_lines += ret->data[i] == '\n';
+	if (r == 0 && n_lines > FLAT_LINES)
+		r = node_error(tree, err,
+			       "more than %d values, with what it extends; a "
+			       "policy must be smaller",
+			       FLAT_LINES);
+	if (r < 0)
 		buf_done(ret);
-		return err_set(err, E2BIG, "the policy is too large");
-	}
-	return 0;
+	return r;
 }

@@ -61,7 +61,7 @@ struct call {
 
 static int bad_call(const char *name, const char *takes)
 {
-	say("policy %s takes %s", name, takes);
+	say("policy %s takes %s", name, *takes ? takes : "nothing");
 	return EXIT_OURS;
 }
 
@@ -94,18 +94,57 @@ static int run_compile(const struct compiled *c, const struct call *call)
 	return io_write_all(1, c->flat.data, c->flat.len) < 0 ? EXIT_OURS : 0;
 }
 
+static int run_schema(const struct compiled *c, const struct call *call)
+{
+	(void)c;
+	(void)call;
+	return policy_cmd_schema();
+}
+
+enum { NO_FILE, MAY_FILE, MUST_FILE };
+
 static const struct verb {
 	const char *name;
 	const char *takes;
 	bool has_flags;
-	bool needs_file;
+	int file;
 	int (*run)(const struct compiled *c, const struct call *call);
+	const char *about;
 } verbs[] = {
-	{ "check", "[FILE]", false, false, run_check },
-	{ "show", "[FILE] [--never] [--json]", true, false, run_show },
-	{ "test", "[FILE]", false, false, run_test },
-	{ "compile", "FILE", false, true, run_compile },
+	{ "check", "[FILE]", false, MAY_FILE, run_check,
+	  "is it valid; errors with file, line and column" },
+	{ "show", "[FILE] [--never] [--json]", true, MAY_FILE, run_show,
+	  "what is in force and where it comes from; --never: what no file "
+	  "gives" },
+	{ "explain",
+	  "[--policy FILE] [--json] --command STRING|--connect HOST:PORT",
+	  false, NO_FILE, NULL,
+	  "would this be allowed: 0 allow, 1 deny, 3 ask; - reads STRING from "
+	  "standard input" },
+	{ "test", "[FILE]", false, MAY_FILE, run_test,
+	  "runs the file's tests in real boxes; TAP" },
+	{ "compile", "FILE", false, MUST_FILE, run_compile,
+	  "the form that a run reads, one value a line" },
+	{ "schema", "", false, NO_FILE, run_schema,
+	  "the grammar, as JSON schema" },
 };
+
+void policy_words(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		printf("policy\t%s\t%s\t%s\n", verbs[i].name, verbs[i].takes,
+		       verbs[i].about);
+}
+
+static int print_help(void)
+{
+	(void)puts("usage: cordon policy COMMAND ...\n");
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		printf("  %s %s\n      %s\n", verbs[i].name, verbs[i].takes,
+		       verbs[i].about);
+	(void)puts("\ncordon-policy(5) says more.");
+	return 0;
+}
 
 static int run_verb(const struct verb *v, int argc, char **argv)
 {
@@ -118,13 +157,16 @@ static int run_verb(const struct verb *v, int argc, char **argv)
 			call.json = true;
 		else if (v->has_flags && strcmp(argv[i], "--never") == 0)
 			call.never = true;
-		else if (argv[i][0] != '-' && argv[i][0] && !call.file)
+		else if (v->file != NO_FILE && argv[i][0] != '-' &&
+			 argv[i][0] && !call.file)
 			call.file = argv[i];
 		else
 			return bad_call(v->name, v->takes);
 	}
-	if (v->needs_file && !call.file)
+	if (v->file == MUST_FILE && !call.file)
 		return bad_call(v->name, v->takes);
+	if (v->file == NO_FILE)
+		return v->run(NULL, &call);
 	if (call.never) {
 		if (call.file)
 			return bad_call(v->name, "no FILE with --never");
@@ -142,15 +184,16 @@ int cmd_policy(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+		return print_help();
+	if (strcmp(name, "explain") == 0)
+		return policy_cmd_explain(argc - 1, argv + 1);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		if (strcmp(name, verbs[i].name) == 0)
 			return run_verb(&verbs[i], argc - 1, argv + 1);
-	if (strcmp(name, "explain") == 0)
-		return policy_cmd_explain(argc - 1, argv + 1);
-	if (strcmp(name, "schema") == 0 && argc == 2)
-		return policy_cmd_schema();
 	if (strcmp(name, "keys") == 0 && argc == 2)
 		return policy_cmd_keys();
-	say("policy takes check, show, explain, test, compile or schema");
+	say("policy takes check, show, explain, test, compile or schema; see "
+	    "'cordon policy --help'");
 	return EXIT_OURS;
 }

@@ -11,7 +11,7 @@
 #include "base/sha256.h"
 #include "base/util.h"
 #include "desk/doc.h"
-#include "desk/visible.h"
+#include "base/visible.h"
 
 static const char *const kinds[] = { "command", "code", "tool", "connection",
 				     "mount" };

@@ -42,6 +42,7 @@ struct init {
 	size_t n_own;
 	uint32_t not_enforced;
 	uint32_t landlock_abi;
+	int witness; /* where refused sockets are told, NO_FD: nowhere */
 };
 
 typedef int init_stage_fn(struct init *in);
@@ -92,6 +93,9 @@ int proc_hide(struct init *in);
 
 /* Files of /proc that the spec brings and stage_mounts() puts there. */
 extern const char *const proc_instead[];
+
+/* witness.c: refuses one socket(2), as the filter would; whether it did. */
+bool witness_refuse(int fd);
 
 /* Runs all steps and talks to the keeper about them; does not return. */
 void steps_run(struct init *in) __attribute__((noreturn));

@@ -147,6 +147,7 @@ int main(void)
 	init.root = NO_FD;
 	init.old = NO_FD;
 	init.tty = NO_FD;
+	init.witness = NO_FD;
 	for (int i = 0; i < 3; i++)
 		init.stdio[i] = NO_FD;
 	if (receive_ids() < 0 || stages_run(&init, STAGES_OWN) < 0 ||

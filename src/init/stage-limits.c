@@ -87,5 +87,7 @@ int stage_seccomp(struct init *in)
 	if ((in->box->blob.flags & WIRE_COMMANDS) &&
 	    seccomp_forbid_memfd(&in->err) < 0)
 		return -in->err.code;
+	if (in->box->blob.flags & WIRE_WITNESS)
+		return seccomp_install_witness(&in->witness, &in->err);
 	return seccomp_install(&in->err);
 }

@@ -189,6 +189,7 @@ static int wait_for(struct runner *r)
 	struct pollfd fds[] = {
 		{ .fd = r->signals, .events = POLLIN },
 		{ .fd = INIT_SOCK, .events = POLLIN },
+		{ .fd = r->in->witness, .events = POLLIN },
 	};
 	int status = 0;
 
@@ -199,6 +200,8 @@ static int wait_for(struct runner *r)
 			(void)!read(r->signals, &info, sizeof(info));
 		if (fds[1].revents && hear() == WIRE_TERM)
 			ask_to_end(r);
+		if (fds[2].revents && witness_refuse(r->in->witness))
+			r->msg.outcome.net_refused++;
 	}
 	return status;
 }

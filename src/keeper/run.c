@@ -287,6 +287,7 @@ static void take_outcome(struct box *b, const struct wire_outcome *o)
 	b->outcome.exec_errno = o->exec_errno;
 	b->outcome.step = o->step;
 	b->outcome.wall_us = o->wall_us;
+	b->outcome.net_refused = o->net_refused;
 	b->outcome.not_enforced |= o->not_enforced;
 	b->outcome.landlock_abi = o->landlock_abi;
 }

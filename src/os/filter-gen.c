@@ -586,7 +586,7 @@ static void answer(const char *name, uint32_t what)
 		answers[nr] = what;
 }
 
-static size_t find_ranges(void)
+static size_t find_ranges(uint32_t socket_answer)
 {
 	size_t n = 0;
 
@@ -596,7 +596,7 @@ static size_t find_ranges(void)
 		answer(allowed[i], SECCOMP_RET_ALLOW);
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
 		answer(refused[i], ERROR(EPERM));
-	answer("socket", ERROR(EAFNOSUPPORT));
+	answer("socket", socket_answer);
 	for (uint32_t i = 0; i < NUMBERS; i++)
 		if (i == 0 || answers[i] != answers[i - 1])
 			ranges[n++] = (struct range){ i, answers[i] };
@@ -652,13 +652,21 @@ static void print(const char *name)
 	n_table = 0;
 }
 
+/* The whole filter; what differs is who answers to socket(2). */
+static void make(const char *name, uint32_t socket_answer)
+{
+	check_architecture();
+	check_arguments();
+	search(ranges, find_ranges(socket_answer));
+	print(name);
+}
+
 int main(void)
 {
 	printf("/* Made by filter-gen.c; do not edit. */\n");
-	check_architecture();
-	check_arguments();
-	search(ranges, find_ranges());
-	print("filter");
+	make("filter", ERROR(EAFNOSUPPORT));
+	/* init answers the same, and counts (src/init/witness.c). */
+	make("filter_witness", SECCOMP_RET_USER_NOTIF);
 	forbid_memfd();
 	print("filter_commands");
 	return 0;

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/util.h"
 #include "os/uapi.h"
@@ -24,6 +26,21 @@ static int install(const struct uapi_filter *table, unsigned short n,
 int seccomp_install(struct err *err)
 {
 	return install(filter, ARRAY_SIZE(filter), err);
+}
+
+int seccomp_install_witness(int *ret_fd, struct err *err)
+{
+	const struct uapi_fprog prog = { .len = ARRAY_SIZE(filter_witness),
+					 .filter = filter_witness };
+	long fd = syscall(SYS_seccomp, UAPI_SECCOMP_SET_FILTER,
+			  UAPI_SECCOMP_NEW_LISTENER, &prog);
+
+	if (fd < 0)
+		return err_errno(err, errno,
+				 "install the system call filter with a "
+				 "witness");
+	*ret_fd = (int)fd;
+	return 0;
 }
 
 int seccomp_forbid_memfd(struct err *err)

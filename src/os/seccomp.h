@@ -11,5 +11,11 @@
  */
 int seccomp_install(struct err *err);
 
+/*
+ * The same, but socket(2) waits for whoever holds the descriptor that comes
+ * back (seccomp_unotify(2)); that one must answer, and never ask itself.
+ */
+int seccomp_install_witness(int *ret_fd, struct err *err);
+
 /* One more, for a box with a list of commands: no file without a name. */
 int seccomp_forbid_memfd(struct err *err);

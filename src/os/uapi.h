@@ -194,6 +194,27 @@ struct uapi_fprog {
 	const struct uapi_filter *filter;
 };
 
+/* seccomp_unotify(2), Linux 5.0 */
+#define UAPI_SECCOMP_SET_FILTER   1U
+#define UAPI_SECCOMP_NEW_LISTENER (1UL << 3)
+
+struct uapi_notif {
+	uint64_t id;
+	uint32_t pid;
+	uint32_t flags;
+	uint64_t data[8]; /* struct seccomp_data */
+};
+
+struct uapi_notif_answer {
+	uint64_t id;
+	int64_t val;
+	int32_t error;
+	uint32_t flags;
+};
+
+#define UAPI_NOTIF_RECV _IOWR('!', 0, struct uapi_notif)
+#define UAPI_NOTIF_SEND _IOWR('!', 1, struct uapi_notif_answer)
+
 /* landlock(7), ABI 7 */
 #define UAPI_LANDLOCK_VERSION         1U
 #define UAPI_LANDLOCK_PATH_BENEATH    1

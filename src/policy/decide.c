@@ -10,6 +10,7 @@
 #include "base/util.h"
 #include "policy/never.h"
 #include "policy/network.h"
+#include "policy/steer.h"
 #include "policy/values.h"
 
 struct decider {
@@ -412,100 +413,35 @@ static bool decide_isolation(struct decider *d)
 	return true;
 }
 
-/*
- * Variables with which a program on a list of commands loads other code, takes
- * other flags or looks elsewhere for its files: what the list says about
- * scripts and arguments would be worth nothing. A name that ends with _ stands
- * for all that begin so.
- */
-static bool is_steering(const char *assignment)
-{
-	static const char *const names[] = {
-		"LD_",
-		"GCONV_PATH",
-		"GLIBC_TUNABLES",
-		"LOCPATH",
-		"PATH",
-		"HOME",
-		"XDG_CONFIG_HOME",
-		"CURL_HOME",
-		"IFS",
-		"ENV",
-		"BASH_ENV",
-		"SHELLOPTS",
-		"BASHOPTS",
-		"POSIXLY_CORRECT",
-		"PYTHONPATH",
-		"PYTHONHOME",
-		"PYTHONSTARTUP",
-		"PYTHONINSPECT",
-		"PYTHONUSERBASE",
-		"PYTHONBREAKPOINT",
-		"PYTHONWARNINGS",
-		"PYTHONPLATLIBDIR",
-		"PYTHONPYCACHEPREFIX",
-		"NODE_",
-		"AWKPATH",
-		"AWKLIBPATH",
-		"PERL5LIB",
-		"PERL5OPT",
-		"PERLLIB",
-		"PERL5DB",
-		"RUBYLIB",
-		"RUBYOPT",
-		"JAVA_TOOL_OPTIONS",
-		"JDK_JAVA_OPTIONS",
-		"LESSOPEN",
-		"LESSCLOSE",
-		"PAGER",
-		"EDITOR",
-		"VISUAL",
-		"GIT_",
-		"SSH_ASKPASS",
-		"RIPGREP_CONFIG_PATH",
-		"TAR_OPTIONS",
-		"MAKEFLAGS",
-		"MAKEFILES",
-	};
-	size_t len = strcspn(assignment, "=");
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		size_t n = strlen(names[i]);
-		bool all = names[i][n - 1] == '_';
-
-		if ((all ? len >= n : len == n) &&
-		    strncmp(assignment, names[i], n) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool is_policys(const struct policy *p, const char *assignment)
-{
-	size_t len = strcspn(assignment, "=");
-
-	for (size_t i = 0; i < p->n_env; i++)
-		if (strlen(p->env[i].name) == len &&
-		    strncmp(p->env[i].name, assignment, len) == 0)
-			return true;
-	return false;
-}
-
+/* Under a list of commands nothing goes around it (steer.h). */
 static bool decide_steering(struct decider *d)
 {
 	const struct policy *p = d->p;
+	bool is_listed = p && p->has_commands;
 
-	for (size_t i = 0; p && p->has_commands && i < d->req->n_env; i++) {
+	if (!is_listed && !d->req->has_list)
+		return true;
+	for (size_t i = 0; i < d->req->n_env; i++) {
 		const char *have = d->req->env[i];
+		size_t len = strcspn(have, "=");
+		bool is_stated = false;
 
-		if (is_steering(have) && !is_policys(p, have))
+		for (size_t k = 0; p && k < p->n_env; k++)
+			is_stated |= strlen(p->env[k].name) == len &&
+				     memcmp(p->env[k].name, have, len) == 0;
+		if (is_stated || !steers(have))
+			continue;
+		if (!is_listed)
 			return deny(d,
-				    "variable '%.*s' changes what a command "
-				    "loads or reads, and there is a list of "
-				    "commands (%s:%u); the policy itself may "
-				    "set it (sandbox.env)",
-				    (int)MIN(strcspn(have, "="), 100), have,
-				    p->commands_at.file, p->commands_at.line);
+				    "variable '%.*s' steers what listed "
+				    "commands do (allowed_commands)",
+				    (int)len, have);
+		return deny(d,
+			    "variable '%.*s' steers what listed commands do "
+			    "(%s:%u: commands); only sandbox.env of the policy "
+			    "may set it",
+			    (int)len, have, p->commands_at.file,
+			    p->commands_at.line);
 	}
 	return true;
 }

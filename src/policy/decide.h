@@ -69,8 +69,9 @@ struct policy_request {
 	uint32_t gid;
 	bool states_root; /* asked for one kind of root file system */
 	bool wants_writable_root;
-	bool is_code; /* rather than a command */
-	bool clamps;  /* numbers above the ceiling are lowered, not denied */
+	bool is_code;  /* rather than a command */
+	bool has_list; /* it has a list of commands of its own */
+	bool clamps;   /* numbers above the ceiling are lowered, not denied */
 };
 
 struct policy_verdict {

@@ -104,18 +104,26 @@ static int check_line(const struct flat_line *l)
 	return g && grammar_check(g, l->value) ? 0 : -EINVAL;
 }
 
-/* file:line, at the last colon */
-static int parse_origin(char *text, struct flat_line *ret)
+/* A number behind the last colon, which is cut off. */
+static int take_number(char *text, unsigned int *ret)
 {
 	char *colon = strrchr(text, ':');
-	uint64_t line;
+	uint64_t n;
 
-	if (!colon || colon == text ||
-	    num_parse(colon + 1, 1U << 30, &line) < 0)
+	if (!colon || colon == text || num_parse(colon + 1, 1U << 30, &n) < 0)
 		return -EINVAL;
 	*colon = '\0';
+	*ret = (unsigned int)n;
+	return 0;
+}
+
+/* file:line:column */
+static int parse_origin(char *text, struct flat_line *ret)
+{
+	if (take_number(text, &ret->column) < 0 ||
+	    take_number(text, &ret->line) < 0)
+		return -EINVAL;
 	ret->file = text;
-	ret->line = (unsigned int)line;
 	return unescape(text);
 }
 

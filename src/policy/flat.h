@@ -4,8 +4,8 @@
 /*
  * A compiled policy: text, one line for each stated value.
  *
- *	cordon-policy TAB 1 TAB VERSION { TAB SHA256 TAB SOURCE }
- *	path TAB value TAB file:line
+ *	cordon-policy TAB 2 TAB VERSION { TAB SHA256 TAB SOURCE }
+ *	path TAB value TAB file:line:column
  *	...
  *
  * The first line names the format, the version of Cordon that wrote it, and
@@ -30,7 +30,7 @@
 
 #include "base/err.h"
 
-#define FLAT_FORMAT  "cordon-policy\t1\t"
+#define FLAT_FORMAT  "cordon-policy\t2\t"
 #define FLAT_MAX     (4U << 20)
 #define FLAT_LINES   65536
 #define FLAT_SOURCES 16
@@ -40,6 +40,7 @@ struct flat_line {
 	char *value; /* without */
 	char *file;
 	unsigned int line;
+	unsigned int column;
 };
 
 struct flat_source {

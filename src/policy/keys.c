@@ -152,6 +152,12 @@ CHOICE(g_cause,
        "exited", "signal", "timeout", "cpu", "memory", "pids", "disk", "output",
        "denied", "cancelled", "not_found", "invalid", "setup");
 
+/* Those of which a run tells whether they denied something. */
+CHOICE(g_test_layer,
+       "policy, net, mount, cpu, memory, pids, disk or output: a layer that "
+       "tells what it denied",
+       "policy", "net", "mount", "cpu", "memory", "pids", "disk", "output");
+
 /* sandbox */
 
 LIST(g_images, "a list of images", g_image);
@@ -414,7 +420,7 @@ static const struct grammar_key test_keys[] = {
 	{ "code", &g_code, false, "a piece of code" },
 	{ "connect", &g_endpoint, false, "HOST:PORT" },
 	{ "expect", &g_expect, true, "what must happen" },
-	{ "layer", &g_word, false, "which layer denies it" },
+	{ "layer", &g_test_layer, false, "which layer denies it" },
 	END,
 };
 static const struct grammar g_test = {

@@ -21,15 +21,17 @@ struct policy_block {
 struct reader {
 	struct policy *p;
 	struct err *err;
+	const char *file; /* for what stands nowhere */
 	bool has_failed;
 };
 
 static int cannot(struct reader *r, const struct origin *at, const char *what)
 {
 	if (!r->has_failed)
-		(void)err_set(r->err, EBADMSG, "%s:%u: %s",
-			      at && at->file ? at->file : "policy",
-			      at ? at->line : 0, what);
+		(void)err_set(r->err, EBADMSG, "%.200s:%u:%u: %s",
+			      at && at->file ? at->file : r->file,
+			      at && at->file ? at->line : 1,
+			      at && at->file ? at->column : 1, what);
 	r->has_failed = true;
 	return -EBADMSG;
 }
@@ -50,7 +52,8 @@ static void *get_memory(struct reader *r, size_t n, size_t size)
 
 static struct origin origin_of(const struct flat_line *l)
 {
-	return l ? (struct origin){ l->file, l->line } : (struct origin){ 0 };
+	return l ? (struct origin){ l->file, l->line, l->column }
+		 : (struct origin){ 0 };
 }
 
 #define JOIN(buf, ...)                                                         \
@@ -342,7 +345,8 @@ static void read_ports(struct reader *r, const char *top,
 		uint64_t port = 0;
 
 		if (num_parse(list.v[i], 65535, &port) < 0)
-			(void)cannot(r, &list.at, "a port cannot be read");
+			(void)cannot(r, &list.origins[i],
+				     "a port cannot be read");
 		ports[i] = (uint16_t)port;
 	}
 	ret->ports = ports;
@@ -427,7 +431,11 @@ static void read_rule(struct reader *r, const char *top,
 	ret->operands = operands_of(text_of(r, top, "operands"));
 	if (!JOIN(args, "%s.args.0", top) || !JOIN(second, "%s.args.1", top) ||
 	    flat_below(&r->p->flat, second)) {
-		(void)cannot(r, &at, "'args' takes one {script: DIR}");
+		const struct origin o = origin_of(
+			flat_below(&r->p->flat, second));
+
+		(void)cannot(r, o.file ? &o : &at,
+			     "'args' takes one {script: DIR}");
 		return;
 	}
 	ret->script = text_of(r, args, "script");
@@ -582,6 +590,7 @@ static void read_test(struct reader *r, const char *top,
 		      struct policy_test *ret)
 {
 	const char *expect = text_of(r, top, "expect");
+	struct origin layer;
 	char sub[80];
 
 	ret->at = item_origin(r, top, "name");
@@ -590,6 +599,7 @@ static void read_test(struct reader *r, const char *top,
 	ret->command = text_of(r, top, "command");
 	ret->connect = text_of(r, top, "connect");
 	ret->layer = text_of(r, top, "layer");
+	layer = origin_of(get(r, top, "layer"));
 	(void)snprintf(sub, sizeof(sub), "%s.code", top);
 	ret->code_lang = text_of(r, sub, "lang");
 	ret->code_text = text_of(r, sub, "text");
@@ -600,6 +610,13 @@ static void read_test(struct reader *r, const char *top,
 		ret->expect = EXPECT_ALLOWED;
 	else if (expect && strcmp(expect, "ask") == 0)
 		ret->expect = EXPECT_ASK;
+	if (ret->layer && ret->expect != EXPECT_DENIED)
+		(void)cannot(r, &layer,
+			     "'layer' says which layer denies; it goes with "
+			     "'expect: denied' only");
+	if (ret->layer && ret->connect && strcmp(ret->layer, "net") != 0)
+		(void)cannot(r, &layer,
+			     "a connection is denied by the layer net");
 	if (!ret->name || (!expect && !ret->cause) ||
 	    (ret->run.n > 0) + (ret->command != NULL) +
 			    (ret->code_lang && ret->code_text) +
@@ -631,7 +648,7 @@ static void read_rest(struct reader *r)
 	const char *expire = text_of(r, "approvals", "expire");
 
 	if (expire && num_parse_duration(expire, &p->expire_us) < 0)
-		(void)cannot(r, NULL, "a time cannot be read");
+		(void)cannot(r, NULL, "approvals.expire cannot be read");
 	read_list(r, "approvals", "ask", &p->ask);
 	read_list(r, "approvals", "always", &p->always);
 	read_word(r, "images", "pull", &p->pull);
@@ -661,6 +678,7 @@ struct policy *policy_parse(const char *text, size_t len, struct err *err)
 		free(p);
 		return NULL;
 	}
+	r.file = p->flat.sources[0].name;
 	version = flat_get(&p->flat, "version");
 	if (!version || flat_get(&p->flat, "extends"))
 		(void)cannot(&r, NULL, "it was not compiled");

@@ -24,6 +24,7 @@
 struct origin {
 	const char *file; /* NULL: not stated */
 	unsigned int line;
+	unsigned int column;
 };
 
 enum policy_number {

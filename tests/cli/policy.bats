@@ -49,7 +49,7 @@ denied() {
 		$'tests.4.expect.cause\tmemory\tcordon.yaml:73'; do
 		has "$output" "$line"
 	done
-	[[ ${lines[0]} == $'cordon-policy\t1\t'* ]]
+	[[ ${lines[0]} == $'cordon-policy\t2\t'* ]]
 	has "${lines[0]}" "$(sha256sum <cordon.yaml | cut -d' ' -f1)"$'\t'"$(pwd -P)/cordon.yaml"
 	has "${lines[0]}" "$(sha256sum <"$top/presets/strict.yaml" | cut -d' ' -f1)"$'\tpreset:strict'
 }
@@ -138,12 +138,125 @@ denied() {
 	wrong 2:41 "exactly one of"
 	policy "version: 1" "sandbox: {timeout: !!str 3s}"
 	wrong 2:26 "tags have no meaning"
-	policy "version: 1" "tools: {t: {sandbox: {timeout: 40s}}}" "sandbox: {timeout: 30s}"
-	refused "cordon.yaml:2: " policy check
-	has "$stderr" "only narrow"
-	policy "version: 1" "sandbox: {writable: [], tmpfs: {/x: 1m}}"
-	refused "cordon.yaml:2: " policy check
-	has "$stderr" "not in 'writable'"
+}
+
+@test "policy: what only makes sense together has its place too" {
+	# at WHERE PART, the rest of the file on standard input
+	at() {
+		{ echo "version: 1" && cat; } >cordon.yaml
+		wrong "$1" "$2"
+	}
+	at 2:32 "only narrow" <<<$'tools: {t: {sandbox: {timeout: 40s}}}\nsandbox: {timeout: 30s}'
+	at 5:17 "only narrow" <<<$'tools:\n  t:\n    sandbox:\n      memory:   2g\nsandbox: {memory: 1g}'
+	at 2:37 "not in 'writable'" <<<'sandbox: {writable: [], tmpfs: {/x: 1m}}'
+	at 4:45 "takes one {script: DIR}" <<<$'commands:\n  allow:\n  - {name: a, args: [{script: /a}, {script: /b}]}'
+	at 3:17 "would loosen '128'" <<<$'extends: strict\nsandbox: {pids: 129}'
+	at 3:11 "an empty list over" <<<$'extends: strict\nsandbox: {require: []}'
+	at 3:1 "more than one document" <<<$'---\nversion: 1'
+	at 3:3 "more than one document" <<<$'---\n- version'
+	at 2:10 "there is no preset" <<<'extends: none'
+	at 2:20 "alias" <<<'sandbox: {env: {A: *nowhere}}'
+	# Keys that are too long for the form that a run reads.
+	at 3:3 "a key of 5000 bytes; at most 256" < <(printf 'tools:\n  %05000d: {approval: always}\n' 0)
+	at 3:3 "a key of 257 bytes" < <(printf 'tools:\n  %0257d: {approval: always}\n' 0)
+	printf 'version: 1\ntools:\n  %0100d: {approval: always}\n' 0 >cordon.yaml
+	"$cordon" policy check
+}
+
+# Every message about a file begins FILE:LINE:COLUMN, whatever is wrong with it.
+@test "policy: no error without a place" {
+	local n=0
+	while IFS= read -r text; do
+		printf 'version: 1\n%b\n' "$text" >cordon.yaml
+		run --separate-stderr "$cordon" policy check cordon.yaml
+		is "$status" 125
+		[[ $stderr =~ ^cordon:\ (/.*/)?cordon\.yaml:[1-9][0-9]*:[1-9][0-9]*:\ . ]] ||
+			{ echo "$text: $stderr" && return 1; }
+		# No line is behind the end of the file, which is a place too.
+		[ "$(cut -d: -f3 <<<"$stderr")" -le "$(($(wc -l <cordon.yaml) + 1))" ]
+		n=$((n + 1))
+	done <<'END'
+sandbox
+sandbox:
+sandbox: []
+sandbox: {timeout: }
+sandbox: {timeout: [1s]}
+sandbox: {timeout: {a: b}}
+sandbox: {timeout: -1s}
+sandbox: {cpus: much}
+sandbox: {pids: 0}
+sandbox: {user: nobody-else}
+sandbox: {images: host}
+sandbox: {images: ['']}
+sandbox: {writable: [/a/../b]}
+sandbox: {tmpfs: {tmp: 1m}}
+sandbox: {tmpfs: {/tmp: lots}}
+sandbox: {writable: [/a], tmpfs: {/b: 1m}}
+sandbox: {mounts: [{from: x}]}
+sandbox: {mounts: [{to: /x}]}
+sandbox: {mounts: [{from: x, to: y}]}
+sandbox: {mounts: [{from: x, to: /y, mode: wo}]}
+sandbox: {mounts: [x]}
+sandbox: {env: {1A: b}}
+sandbox: {env: [A]}
+sandbox: {env_from_host: [A=b]}
+sandbox: {require: [magic]}
+sandbox: {? [a] : b}
+network: {allow: [{}]}
+network: {allow: [{host: 'a b'}]}
+network: {allow: [{host: a.b, ports: [x]}]}
+network: {allow: [{host: a.b, methods: [get it]}]}
+network: {allow: [{host: a.b, paths: [x]}]}
+network: {allow: [{host: a.b, secret: {env: A}}]}
+network: {allow: [{host: a.b, bytes: some}]}
+network: {resolve: {a.b: c}}
+network: {inspect: all}
+commands: {allow: ls}
+commands: {allow: [{flags: [-l]}]}
+commands: {allow: [{name: a/b}]}
+commands: {allow: [{name: a, flags: [l]}]}
+commands: {allow: [{name: a, operands: some}]}
+commands: {allow: [{name: a, args: [{}]}]}
+commands: {allow: [{name: a, args: [{script: a}]}]}
+commands: {allow: [{name: a, args: [{script: /a}, {script: /b}]}]}
+commands: {otherwise: allow}
+tools: [a]
+tools: {a: {approval: never}}
+tools: {a: {sandbox: {user: 1}}}
+tools: {a: {sandbox: {pids: 5}}}\nsandbox: {pids: 4}
+filters: [{on: [user], match: [secrets]}]
+filters: [{on: [user], match: [x], do: mask}]
+filters: [{on: [user], match: {regexp: x}, do: mask}]
+approvals: {expire: never}
+approvals: {ask: [phone]}
+images: {pull: maybe}
+docker: {exec: {shims: 3}}
+ledger: {keep_text: [everything]}
+tests: [{}]
+tests: [{name: a, run: [b]}]
+tests: [{name: a, run: [b], expect: maybe}]
+tests: [{name: a, run: [b], expect: {cause: bad}}]
+tests: [{name: a, run: [b], expect: {}}]
+tests: [{name: a, code: {lang: b}, expect: denied}]
+tests: [{name: a, run: [], expect: denied}]
+tests: [{name: a, run: [b], expect: ask, layer: net}]
+tests: [{name: a, run: [b], expect: denied, layer: roof}]
+extends: strict\nsandbox: {timeout: 1h}
+extends: strict\ncommands: {}\nextends: strict
+extends: ./no-such-file.yaml
+extends: nowhere
+extends: ./cordon.yaml
+&a sandbox: {}\n*a : {}
+sandbox: *a
+sandbox: !!map {}
+"sand\tbox": {}
+sandbox: {a
+sandbox: "a
+\tsandbox: {}
+---\nversion: 1
+...\n---\n[a]
+END
+	[ "$n" -ge 75 ]
 }
 
 @test "policy: bytes, documents, aliases and YAML itself" {
@@ -290,6 +403,37 @@ denied() {
 	denied "above the ceiling 2m" --tmpfs /opt/x:size=3m -- true
 	gives 0 "" --tmpfs /opt/x:size=1m -- touch /opt/x/y
 	gives 0 "" -- touch /opt/x/y
+}
+
+@test "policy: a variable does not go around a list of commands" {
+	policy "version: 1" "commands: {allow: [echo, {name: python, args: [{script: /workspace}]}]}"
+	for name in LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT GCONV_PATH GLIBC_TUNABLES PATH HOME BASH_ENV ENV BASH_FUNC_x%% \
+		PYTHONPATH PYTHONSTARTUP PYTHONHOME PYTHONINSPECT NODE_OPTIONS NODE_PATH PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS \
+		GIT_SSH_COMMAND PAGER LESSOPEN CURL_HOME https_proxy ALL_PROXY SSLKEYLOGFILE OPENSSL_CONF POSIXLY_CORRECT; do
+		denied "variable '$name' steers what listed commands do ($PWD/cordon.yaml:2: commands)" -e "$name=/workspace" -- echo x
+	done
+	run --separate-stderr "$cordon" policy show --never
+	for name in 'LD_*' 'PYTHON*' 'NODE_*' PATH '*_proxy'; do
+		has "$output" "$name"
+	done
+	printf 'LD_PRELOAD=/x\n' >vars
+	denied "'LD_PRELOAD' steers" --env-file vars -- echo x
+	denied "'LD_PRELOAD' steers" -e A=b -e LD_PRELOAD= -- echo x
+	# Others are set, also names that only look alike.
+	for name in A LANG LC_ALL TZ XLD_PRELOAD LDX PYTHO PATHS HOMES NODE http_proxyx; do
+		gives 0 x -e "$name=1" -- echo x
+	done
+	# The policy itself may say it, in these very words.
+	policy "version: 1" "sandbox: {env: {PYTHONPATH: /workspace/lib}, env_from_host: [PERL5LIB]}" \
+		"commands: {allow: [echo, {name: printenv, operands: any}]}"
+	gives 0 /workspace/lib -- printenv PYTHONPATH
+	gives 0 /workspace/lib -e PYTHONPATH=/workspace/lib -- printenv PYTHONPATH
+	denied "variable 'PYTHONPATH' is fixed" -e PYTHONPATH=/tmp -- printenv PYTHONPATH
+	PERL5LIB=/p gives 0 /p --env-from-host PERL5LIB -- printenv PERL5LIB
+	denied "'PERL5LIB' steers" -e PERL5LIB=/x -- printenv PERL5LIB
+	# Without a list the box holds them, and they are the caller's own.
+	policy "version: 1"
+	gives 0 /x -e PYTHONPATH=/x -- printenv PYTHONPATH
 }
 
 @test "policy: P53, an empty list allows nothing" {
@@ -587,6 +731,95 @@ print(next(v["file"] for v in json.load(sys.stdin)["values"] if v["path"] == "sa
 	has "$output" "cordon.yaml:3: expected allowed"
 	policy "version: 1"
 	refused "has no 'tests'" policy test
+}
+
+# layer EXPECT LAYER TEST: one test of a policy with that layer; its status.
+layer() {
+	policy "version: 1" "sandbox: {memory: 64m, timeout: 10s, pids: 30, disk: 1m, mount_roots: [.], writable: [/w, /workspace, /tmp]}" \
+		"commands: {allow: [], otherwise: deny}" "tests:" "  - {name: t, $3, expect: $1${2:+, layer: $2}}"
+	[[ $3 == command:* ]] || sed -i '/^commands/d' cordon.yaml
+	run --separate-stderr "$cordon" policy test
+	is "$stderr" ""
+}
+
+# shellcheck disable=SC2034 # variables that are used by name
+@test "policy: test, the layer that denies is the one that was named" {
+	local net memory pids disk other
+	net="run: [python3, -c, 'import socket; socket.create_connection((\"192.0.2.1\", 53), 2)']"
+	caught="code: {lang: python, text: \"import socket\\ntry: socket.socket()\\nexcept OSError: pass\"}"
+	child="run: [sh, -c, 'python3 -c \"import socket; socket.socket()\" 2>/dev/null; true']"
+	memory="code: {lang: python, text: 'x = bytearray(10**9)'}"
+	pids="run: [sh, -c, 'for i in \$(seq 60); do sleep 3 & done; wait']"
+	disk="run: [sh, -c, 'head -c 9000000 /dev/zero > /workspace/x']"
+	other="run: [sh, -c, 'exit 3']"
+	command="command: 'rm -rf /'"
+	connect="connect: 'example.org:443'"
+	for row in "net net" "net child" "net connect" "memory memory" "pids pids" "disk disk" \
+		"policy command"; do
+		read -r want what <<<"$row"
+		layer denied "$want" "${!what}"
+		is "$status $output" $'0 1..1\nok 1 - t'
+		# Any other layer is wrong, and so is a failure of another kind.
+		for wrong in policy net memory pids disk mount cpu output; do
+			[ "$wrong" != "$want" ] || continue
+			[ "$what" != connect ] || continue
+			[ "$what$wrong" != diskmemory ] || continue
+			layer denied "$wrong" "${!what}"
+			is "$status" 1
+			has "$output" "expected denied by layer $wrong"
+			has "$output" "denied by $want"
+		done
+	done
+	layer denied "" "$other"
+	is "$status" 0
+	for wrong in policy net memory pids disk mount cpu output; do
+		layer denied "$wrong" "$other"
+		is "$status" 1
+		has "$output" "denied by no layer"
+	done
+	# A program that takes it well was denied all the same.
+	layer allowed "" "$caught"
+	is "$status" 0
+	layer denied net "$caught"
+	is "$status" 0
+	policy "version: 1" "network: {allow: [{host: example.org}]}" \
+		"tests: [{name: t, connect: 'example.org:443', expect: denied, layer: net}]"
+	run --separate-stderr "$cordon" policy test
+	is "$status" 1
+	policy "version: 1" "tests: [{name: t, run: ['true'], expect: denied, layer: nte}]"
+	wrong 2:57 "a layer that tells what it denied"
+	policy "version: 1" "tests: [{name: t, run: ['true'], expect: allowed, layer: net}]"
+	wrong 2:58 "goes with 'expect: denied' only"
+	policy "version: 1" "tests: [{name: t, connect: 'a.b:1', expect: denied, layer: policy}]"
+	wrong 2:60 "denied by the layer net"
+}
+
+# shellcheck disable=SC2034 # variables that are used by name
+@test "policy: test, a cause is the one that was named" {
+	local memory timeout exited signal not_found
+	memory="code: {lang: python, text: 'x = bytearray(10**9)'}"
+	timeout="run: [sleep, 60]"
+	exited="run: [sh, -c, 'exit 3']"
+	signal="run: [sh, -c, 'kill -9 \$\$']"
+	not_found="run: [no-such-program]"
+	for row in memory exited signal not_found; do
+		layer "{cause: $row}" "" "${!row}"
+		is "$status $output" $'0 1..1\nok 1 - t'
+		for wrong in memory exited signal not_found timeout denied; do
+			[ "$wrong" != "$row" ] || continue
+			layer "{cause: $wrong}" "" "${!row}"
+			is "$status" 1
+			has "$output" "expected $wrong"
+			has "$output" "cause $row"
+		done
+	done
+	policy "version: 1" "sandbox: {timeout: 1s}" "tests: [{name: t, $timeout, expect: {cause: timeout}}]"
+	run --separate-stderr "$cordon" policy test
+	is "$status" 0
+	layer "{cause: denied}" "" "command: 'rm -rf /'"
+	is "$status" 0
+	layer "{cause: denied}" "" "connect: 'example.org:443'"
+	is "$status" 0
 }
 
 @test "policy: the presets are valid, and those that this build can run pass their tests" {

@@ -13,6 +13,16 @@
 #include "fuzz.h"
 
 static size_t sum; /* so that no read is left out */
+static unsigned int entered;
+
+enum { DOOR_BOX = 1, DOOR_WORK = 2 };
+
+const unsigned int fuzz_doors = DOOR_BOX | DOOR_WORK;
+
+unsigned int fuzz_entered(void)
+{
+	return entered;
+}
 
 static void read_string(const struct wire_blob *b, uint32_t off)
 {
@@ -58,6 +68,7 @@ static void try_box(const struct wire_box *box, size_t size)
 {
 	if (wire_check_box(box, size, NULL) < 0)
 		return;
+	entered = DOOR_BOX;
 	for (uint32_t i = 0; i < box->n_mounts; i++) {
 		read_string(&box->blob, box->mounts[i].target);
 		if (box->mounts[i].kind != WIRE_TMPFS)
@@ -71,6 +82,7 @@ static void try_work(const struct wire_work *work, size_t size)
 {
 	if (wire_check_work(work, size, NULL) < 0)
 		return;
+	entered = DOOR_WORK;
 	for (uint32_t i = 0; i < work->n_steps; i++)
 		read_vector(&work->blob, work->steps[i].argv);
 	read_vector(&work->blob, work->env);
@@ -85,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct wire_blob head;
 	char *copy;
 
+	entered = 0;
 	if (size < 8 + sizeof(head))
 		return 0;
 	size -= 8;

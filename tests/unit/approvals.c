@@ -18,7 +18,7 @@
 #include "desk/request.h"
 #include "desk/rules.h"
 #include "desk/store.h"
-#include "desk/visible.h"
+#include "base/visible.h"
 
 static char *shown(void (*show)(struct buf *, const void *, size_t, size_t),
 		   const char *text, size_t len, size_t max)

@@ -20,8 +20,8 @@
 #include "tests/tap.h"
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define HEAD "cordon-policy\t1\t0.1.0\t" HASH "\t/p/cordon.yaml\n"
-#define V1   "version\t1\tp:1\n"
+#define HEAD "cordon-policy\t2\t0.1.0\t" HASH "\t/p/cordon.yaml\n"
+#define V1   "version\t1\tp:1:1\n"
 
 static struct policy *parse(const char *lines, struct err *err)
 {
@@ -39,16 +39,16 @@ static struct policy *parse(const char *lines, struct err *err)
 TEST(flat_good)
 {
 	struct err err = { 0 };
-	struct policy *p = parse("sandbox.timeout\t30s\tc.yaml:9\n"
-				 "sandbox.env.A\ta\\tb\\nc\\\\d\\re\tc:1\n"
-				 "sandbox.env.B\t\tc:2\n"
-				 "sandbox.writable\t[]\tc:3\n"
-				 "network.resolve.a\\.b:1\tc.d:2\tc:4\n"
-				 "commands.allow.0.name\tls\tx\\ty:5\n"
-				 "commands.allow.0.flags.0\t-l\tc:5\n"
-				 "commands.allow.0.flags.1\t-a\tc:5\n"
-				 "commands.allow.1.name\tcat\tc:6\n"
-				 "commands.deny.0.name\tcurl\tc:7\n",
+	struct policy *p = parse("sandbox.timeout\t30s\tc.yaml:9:1\n"
+				 "sandbox.env.A\ta\\tb\\nc\\\\d\\re\tc:1:1\n"
+				 "sandbox.env.B\t\tc:2:1\n"
+				 "sandbox.writable\t[]\tc:3:1\n"
+				 "network.resolve.a\\.b:1\tc.d:2\tc:4:1\n"
+				 "commands.allow.0.name\tls\tx\\ty:5:1\n"
+				 "commands.allow.0.flags.0\t-l\tc:5:1\n"
+				 "commands.allow.0.flags.1\t-a\tc:5:1\n"
+				 "commands.allow.1.name\tcat\tc:6:1\n"
+				 "commands.deny.0.name\tcurl\tc:7:1\n",
 				 &err);
 
 	CHECK_STR(err.text, "");
@@ -81,39 +81,42 @@ TEST(flat_good)
 TEST(flat_bad)
 {
 	static const char *const rows[] = {
-		"sandbox.timeuot\t30s\tc:1\n",    /* unknown key */
-		"sandbox.timeout\tsoon\tc:1\n",   /* bad value */
-		"sandbox.timeout\t30s\n",         /* no origin */
-		"sandbox.timeout\t30s\tc\n",      /* no line */
-		"sandbox.timeout\t30s\tc:x\n",    /* no number */
-		"sandbox.timeout\t30s\t:1\n",     /* no file */
-		"sandbox.timeout\t30s\tc:1\tx\n", /* too many */
-		"\tsandbox.timeout\t30s\tc:1\n",  /* empty path */
-		"\n",                             /* empty line */
-		"sandbox.timeout\t3\\0s\tc:1\n",  /* unknown escape */
-		"sandbox.env.A\tx\\\tc:1\n",      /* cut escape */
-		"sandbox.timeout\t1s\tc:1\nsandbox.timeout\t1s\tc:1\n",
-		"sandbox\t{}\tc:1\nsandbox.timeout\t1s\tc:1\n",
-		"sandbox.writable\t[]\tc:1\nsandbox.writable.0\t/x\tc:1\n",
-		"sandbox.timeout\t[]\tc:1\n", /* a list there */
-		"sandbox.writable\t{}\tc:1\n",
-		"sandbox.writable\t/tmp\tc:1\n",
-		"sandbox.writable.1\t/tmp\tc:1\n", /* 0 is missing */
-		"sandbox.writable.00\t/tmp\tc:1\n",
-		"sandbox.writable.x\t/tmp\tc:1\n",
-		"commands.deny.0.name\ta\tc:1\ncommands.deny.2.name\tb\tc:1\n",
-		"commands.allow.0.flags.0\t-l\tc:1\n", /* no name */
-		"sandbox..timeout\t1s\tc:1\n",
-		"sandbox.\t1s\tc:1\n",
-		"sandbox.mounts.0.from\t/x\tc:1\n", /* no to */
-		"sandbox.mounts.0.from\tx\tc:1\nsandbox.mounts.0.to\t/y\tc:1\n",
-		"sandbox.mount_roots.0\trel\tc:1\n",
-		"extends\tstrict\tc:1\n", /* was not compiled */
-		"network.allow.0.ports.0\t1\tc:1\n",
-		"filters.0.do\tmask\tc:1\n",
-		"tests.0.name\tx\tc:1\n",
-		"tests.0.name\tx\tc:1\ntests.0.expect\tallowed\tc:1\n",
-		"tools.t.sandbox.timeout\t9s\tc:1\nsandbox.timeout\t8s\tc:2\n",
+		"sandbox.timeuot\t30s\tc:1:1\n",   /* unknown key */
+		"sandbox.timeout\tsoon\tc:1:1\n",  /* bad value */
+		"sandbox.timeout\t30s\n",          /* no origin */
+		"sandbox.timeout\t30s\tc\n",       /* no line */
+		"sandbox.timeout\t30s\tc:x\n",     /* no number */
+		"sandbox.timeout\t30s\t:1:1\n",    /* no file */
+		"sandbox.timeout\t30s\tc:1\tx\n",  /* too many */
+		"\tsandbox.timeout\t30s\tc:1:1\n", /* empty path */
+		"\n",                              /* empty line */
+		"sandbox.timeout\t3\\0s\tc:1:1\n", /* unknown escape */
+		"sandbox.env.A\tx\\\tc:1:1\n",     /* cut escape */
+		"sandbox.timeout\t1s\tc:1:1\nsandbox.timeout\t1s\tc:1:1\n",
+		"sandbox\t{}\tc:1:1\nsandbox.timeout\t1s\tc:1:1\n",
+		"sandbox.writable\t[]\tc:1:1\nsandbox.writable.0\t/x\tc:1:1\n",
+		"sandbox.timeout\t[]\tc:1:1\n", /* a list there */
+		"sandbox.writable\t{}\tc:1:1\n",
+		"sandbox.writable\t/tmp\tc:1:1\n",
+		"sandbox.writable.1\t/tmp\tc:1:1\n", /* 0 is missing */
+		"sandbox.writable.00\t/tmp\tc:1:1\n",
+		"sandbox.writable.x\t/tmp\tc:1:1\n",
+		"commands.deny.0.name\ta\tc:1:1\ncommands.deny.2.name\tb\tc:1:"
+		"1\n",
+		"commands.allow.0.flags.0\t-l\tc:1:1\n", /* no name */
+		"sandbox..timeout\t1s\tc:1:1\n",
+		"sandbox.\t1s\tc:1:1\n",
+		"sandbox.mounts.0.from\t/x\tc:1:1\n", /* no to */
+		"sandbox.mounts.0.from\tx\tc:1:1\nsandbox.mounts.0.to\t/"
+		"y\tc:1:1\n",
+		"sandbox.mount_roots.0\trel\tc:1:1\n",
+		"extends\tstrict\tc:1:1\n", /* was not compiled */
+		"network.allow.0.ports.0\t1\tc:1:1\n",
+		"filters.0.do\tmask\tc:1:1\n",
+		"tests.0.name\tx\tc:1:1\n",
+		"tests.0.name\tx\tc:1:1\ntests.0.expect\tallowed\tc:1:1\n",
+		"tools.t.sandbox.timeout\t9s\tc:1:1\nsandbox.timeout\t8s\tc:2:"
+		"1\n",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -133,14 +136,14 @@ TEST(flat_bad_head)
 		"",
 		"\n",
 		V1,
-		"cordon-policy\t2\t0.1.0\t" HASH "\t/p\n" V1,
-		"cordon-policy\t1\t0.1.0\n" V1,
-		"cordon-policy\t1\t0.1.0\t" HASH "\n" V1,
-		"cordon-policy\t1\t0.1.0\tabc\t/p\n" V1,
-		"cordon-policy\t1\t0.1.0\t" HASH "\t/p\\x\n" V1,
+		"cordon-policy\t3\t0.1.0\t" HASH "\t/p\n" V1,
+		"cordon-policy\t2\t0.1.0\n" V1,
+		"cordon-policy\t2\t0.1.0\t" HASH "\n" V1,
+		"cordon-policy\t2\t0.1.0\tabc\t/p\n" V1,
+		"cordon-policy\t2\t0.1.0\t" HASH "\t/p\\x\n" V1,
 		HEAD,
-		HEAD "version\t1\tp:1", /* cut */
-		HEAD "version\t2\tp:1\n",
+		HEAD "version\t1\tp:1:1", /* cut */
+		HEAD "version\t2\tp:1:1\n",
 		HEAD V1 "\xff\n",
 	};
 	struct err err = { 0 };
@@ -159,8 +162,8 @@ TEST(flat_bad_head)
 /* Every prefix of a good text is refused, or is whole lines. */
 TEST(flat_cut_anywhere)
 {
-	static const char text[] = HEAD V1 "sandbox.env.A\ta\\tb\tc:1\n"
-					   "commands.allow.0.name\tls\tc:5\n";
+	static const char text[] = HEAD V1 "sandbox.env.A\ta\\tb\tc:1:1\n"
+					   "commands.allow.0.name\tls\tc:5:1\n";
 
 	for (size_t n = 0; n < sizeof(text) - 1; n++) {
 		struct err err = { 0 };
@@ -314,69 +317,72 @@ TEST(decide_numbers_and_the_rest)
 	static const struct row rows[] = {
 		{ NULL, "m=999999999999", ALLOW },
 		{ "", "m=999999999999", ALLOW },
-		{ "sandbox.memory\t64m\tc:4\n", "m=67108864", ALLOW },
-		{ "sandbox.memory\t64m\tc:4\n", "m=1", ALLOW },
-		{ "sandbox.memory\t64m\tc:4\n", "m=67108865", DENY,
+		{ "sandbox.memory\t64m\tc:4:1\n", "m=67108864", ALLOW },
+		{ "sandbox.memory\t64m\tc:4:1\n", "m=1", ALLOW },
+		{ "sandbox.memory\t64m\tc:4:1\n", "m=67108865", DENY,
 		  "above the ceiling 64m (c:4: sandbox.memory)" },
-		{ "sandbox.memory\t64m\tc:4\n", "t=99000000", ALLOW },
-		{ "sandbox.timeout\t5s\tc:4\n", "t=5000001", DENY,
+		{ "sandbox.memory\t64m\tc:4:1\n", "t=99000000", ALLOW },
+		{ "sandbox.timeout\t5s\tc:4:1\n", "t=5000001", DENY,
 		  "above the ceiling 5s" },
 		{ NULL, "u=0", ALLOW },
 		{ "", "u=0", ALLOW },
-		{ "sandbox.user\t7\tc:4\n", "u=7", ALLOW },
-		{ "sandbox.user\t7\tc:4\n", "u=0", DENY, "(c:4: sandbox.user" },
+		{ "sandbox.user\t7\tc:4:1\n", "u=7", ALLOW },
+		{ "sandbox.user\t7\tc:4:1\n", "u=0", DENY,
+		  "(c:4: sandbox.user" },
 		{ NULL, "i=host", ALLOW },
 		{ NULL, "i=debian", DENY, "not in this build" },
 		{ "", "i=host", ALLOW },
 		{ "", "i=debian", DENY, "states no sandbox.images" },
-		{ "sandbox.images\t[]\tc:4\n", "i=host", DENY, "c:4" },
-		{ "sandbox.images\t[]\tc:4\n", "c=1", DENY, "c:4" },
-		{ "sandbox.images.0\t*\tc:4\n", "i=host", DENY, "not given" },
-		{ "sandbox.images.0\tdeb*\tc:4\n", "i=debian", DENY,
+		{ "sandbox.images\t[]\tc:4:1\n", "i=host", DENY, "c:4" },
+		{ "sandbox.images\t[]\tc:4:1\n", "c=1", DENY, "c:4" },
+		{ "sandbox.images.0\t*\tc:4:1\n", "i=host", DENY, "not given" },
+		{ "sandbox.images.0\tdeb*\tc:4:1\n", "i=debian", DENY,
 		  "not in this build" },
-		{ "sandbox.images.0\tdeb*\tc:4\n", "i=fedora", DENY,
+		{ "sandbox.images.0\tdeb*\tc:4:1\n", "i=fedora", DENY,
 		  "not given" },
 		{ "", "l=native", ALLOW },
 		{ "", "l=vm", DENY, "not in this build" },
-		{ "sandbox.isolation\tvm\tc:4\n", "l=native", DENY,
+		{ "sandbox.isolation\tvm\tc:4:1\n", "l=native", DENY,
 		  "less than 'vm' (c:4" },
-		{ "sandbox.isolation\tvm\tc:4\n", "c=1", DENY,
+		{ "sandbox.isolation\tvm\tc:4:1\n", "c=1", DENY,
 		  "not in this build" },
 		{ NULL, "r=rw", ALLOW },
 		{ "", "r=rw", DENY, "read-only" },
 		{ "", "r=ro", ALLOW },
-		{ "sandbox.read_only\ttrue\tc:4\n", "r=rw", DENY, "c:4" },
-		{ "sandbox.read_only\tfalse\tc:4\n", "r=rw", ALLOW },
+		{ "sandbox.read_only\ttrue\tc:4:1\n", "r=rw", DENY, "c:4" },
+		{ "sandbox.read_only\tfalse\tc:4:1\n", "r=rw", ALLOW },
 		{ NULL, "w=/opt", ALLOW },
 		{ "", "w=/opt", DENY, "states no sandbox.writable" },
 		{ "", "w=/tmp", ALLOW },
-		{ "sandbox.writable\t[]\tc:4\n", "w=/tmp", DENY, "c:4" },
-		{ "sandbox.writable.0\t/opt\tc:4\n", "w=/opt", ALLOW },
-		{ "sandbox.writable.0\t/opt\tc:4\n", "w=/tmp", DENY, "c:4" },
-		{ "sandbox.tmpfs./opt\t4096\tc:4\n", "w=/opt", ALLOW },
-		{ "sandbox.tmpfs./opt\t4095\tc:4\n", "w=/opt", DENY, "c:4" },
+		{ "sandbox.writable\t[]\tc:4:1\n", "w=/tmp", DENY, "c:4" },
+		{ "sandbox.writable.0\t/opt\tc:4:1\n", "w=/opt", ALLOW },
+		{ "sandbox.writable.0\t/opt\tc:4:1\n", "w=/tmp", DENY, "c:4" },
+		{ "sandbox.tmpfs./opt\t4096\tc:4:1\n", "w=/opt", ALLOW },
+		{ "sandbox.tmpfs./opt\t4095\tc:4:1\n", "w=/opt", DENY, "c:4" },
 		{ "", "e=A=1", ALLOW },
-		{ "sandbox.env.A\t1\tc:4\n", "e=A=1", ALLOW },
-		{ "sandbox.env.A\t1\tc:4\n", "e=AB=2", ALLOW },
-		{ "sandbox.env.A\t1\tc:4\n", "e=A=2", DENY, "c:4" },
+		{ "sandbox.env.A\t1\tc:4:1\n", "e=A=1", ALLOW },
+		{ "sandbox.env.A\t1\tc:4:1\n", "e=AB=2", ALLOW },
+		{ "sandbox.env.A\t1\tc:4:1\n", "e=A=2", DENY, "c:4" },
 		{ NULL, "h=HOME", DENY, "not passed in" },
 		{ "", "h=HOME", DENY, "env_from_host" },
-		{ "sandbox.env_from_host\t[]\tc:4\n", "h=HOME", DENY, "c" },
-		{ "sandbox.env_from_host.0\tHOME\tc:4\n", "h=HOME", ALLOW },
-		{ "sandbox.env_from_host.0\tHOM\tc:4\n", "h=HOME", DENY, "c" },
+		{ "sandbox.env_from_host\t[]\tc:4:1\n", "h=HOME", DENY, "c" },
+		{ "sandbox.env_from_host.0\tHOME\tc:4:1\n", "h=HOME", ALLOW },
+		{ "sandbox.env_from_host.0\tHOM\tc:4:1\n", "h=HOME", DENY,
+		  "c" },
 		{ NULL, "b=memory", ALLOW },
 		{ "", "b=memory", ALLOW },
-		{ "sandbox.require.0\tcgroup\tc:4\n", "b=memory", DENY, "c:4" },
-		{ "sandbox.require.0\tpids\tc:4\n", "b=memory", ALLOW },
+		{ "sandbox.require.0\tcgroup\tc:4:1\n", "b=memory", DENY,
+		  "c:4" },
+		{ "sandbox.require.0\tpids\tc:4:1\n", "b=memory", ALLOW },
 		{ NULL, "n=a.b:443", DENY, "not in this build" },
 		{ "", "n=a.b:443", DENY, "no rule" },
-		{ "network.allow.0.host\ta.b\tc:4\n", "n=a.b:443", ALLOW },
-		{ "network.ask.0.host\ta.b\tc:4\n", "n=a.b:443", DECISION_ASK,
+		{ "network.allow.0.host\ta.b\tc:4:1\n", "n=a.b:443", ALLOW },
+		{ "network.ask.0.host\ta.b\tc:4:1\n", "n=a.b:443", DECISION_ASK,
 		  "c:4" },
-		{ "approvals.always.0\tcode\tc:4\n", "c=1", DECISION_ASK,
+		{ "approvals.always.0\tcode\tc:4:1\n", "c=1", DECISION_ASK,
 		  "c:4: approvals.always" },
-		{ "approvals.always.0\tcode\tc:4\n", "c=0", ALLOW },
-		{ "approvals.always\t[]\tc:4\n", "c=1", ALLOW },
+		{ "approvals.always.0\tcode\tc:4:1\n", "c=0", ALLOW },
+		{ "approvals.always\t[]\tc:4:1\n", "c=1", ALLOW },
 	};
 
 	run_rows(rows, ARRAY_SIZE(rows));
@@ -384,24 +390,25 @@ TEST(decide_numbers_and_the_rest)
 
 TEST(decide_mounts)
 {
-#define ROOT_SRV  "sandbox.mount_roots.0\t/srv\tc:4\n"
-#define ROOT_ALL  "sandbox.mount_roots.0\t/\tc:4\n"
-#define ROOT_HOME "sandbox.mount_roots.0\t/home/u\tc:4\n"
-#define ROOT_ETC  "sandbox.mount_roots.0\t/etc/app\tc:4\n"
+#define ROOT_SRV  "sandbox.mount_roots.0\t/srv\tc:4:1\n"
+#define ROOT_ALL  "sandbox.mount_roots.0\t/\tc:4:1\n"
+#define ROOT_HOME "sandbox.mount_roots.0\t/home/u\tc:4:1\n"
+#define ROOT_ETC  "sandbox.mount_roots.0\t/etc/app\tc:4:1\n"
 #define DECLARED                                                               \
-	"sandbox.mounts.0.from\t/srv/d\tc:4\nsandbox.mounts.0.to\t/x\tc:4\n"
+	"sandbox.mounts.0.from\t/srv/d\tc:4:1\nsandbox.mounts.0.to\t/"         \
+	"x\tc:4:1\n"
 	static const struct row rows[] = {
 		{ NULL, "v=/srv", ALLOW },
 		{ NULL, "v=/srv,rw", ALLOW },
 		{ "", "v=/srv", DENY, "states neither" },
-		{ "sandbox.mount_roots\t[]\tc:4\n", "v=/srv", DENY, "c:4" },
+		{ "sandbox.mount_roots\t[]\tc:4:1\n", "v=/srv", DENY, "c:4" },
 		{ ROOT_SRV, "v=/srv", ALLOW },
 		{ ROOT_SRV, "v=/srv/a/b,rw", ALLOW },
 		{ ROOT_SRV, "v=/srv2", DENY, "c:4" },
 		{ ROOT_SRV, "v=/sr", DENY, "c:4" },
-		{ ROOT_SRV "sandbox.writable\t[]\tc:5\n", "v=/srv,rw", DENY,
+		{ ROOT_SRV "sandbox.writable\t[]\tc:5:1\n", "v=/srv,rw", DENY,
 		  "c:5: sandbox.writable" },
-		{ ROOT_SRV "sandbox.writable.0\t/x\tc:5\n", "v=/srv,rw",
+		{ ROOT_SRV "sandbox.writable.0\t/x\tc:5:1\n", "v=/srv,rw",
 		  ALLOW },
 		{ DECLARED, "v=/srv/d", ALLOW },
 		{ DECLARED, "v=/srv/d,rw", DENY, "states neither" },
@@ -411,9 +418,9 @@ TEST(decide_mounts)
 		{ ROOT_ALL, "v=/", DENY, "never" },
 		{ ROOT_ALL, "v=/proc", DENY, "never" },
 		{ ROOT_ALL, "v=/proc/1/root", DENY, "never" },
-		{ "sandbox.mount_roots.0\t/proc\tc:4\n", "v=/proc", DENY,
+		{ "sandbox.mount_roots.0\t/proc\tc:4:1\n", "v=/proc", DENY,
 		  "never" },
-		{ "sandbox.mount_roots.0\t/dev\tc:4\n", "v=/dev/shm", DENY,
+		{ "sandbox.mount_roots.0\t/dev\tc:4:1\n", "v=/dev/shm", DENY,
 		  "never" },
 		{ ROOT_ALL, "v=/etc", DENY, "never" },
 		{ ROOT_ALL, "v=/etc/shadow", DENY, "never" },
@@ -457,8 +464,8 @@ TEST(decide_mounts)
 TEST(decide_effective_numbers)
 {
 	struct err err = { 0 };
-	struct policy *p = parse("sandbox.memory\t64m\tc:1\n"
-				 "sandbox.user\t7:8\tc:1\n",
+	struct policy *p = parse("sandbox.memory\t64m\tc:1:1\n"
+				 "sandbox.user\t7:8\tc:1:1\n",
 				 &err);
 	struct policy_request req = { 0 };
 	struct policy_verdict v;

@@ -65,6 +65,8 @@ static const struct {
 	{ "continue-on-error", "true|false", "x|" },
 	{ "arg", "x|--x", NULL },
 	{ "max-memory-mb", "1|512", "0|-1|x|1.5|" },
+	{ "writable-paths", "/tmp|/opt/x", "x|/|/..|" },
+	{ "allowed-commands", "ls|python3.11", "/bin/ls|a/b|" },
 	{ "max-cpu-percent", "50|100|12.5", "0|x|0.5|" },
 	{ "network-disabled", "true", "false|x|" },
 	{ "network-enabled", "false", "true|x|" },

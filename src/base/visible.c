@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "desk/visible.h"
+#include "base/visible.h"
 
 #include <stdio.h>
 #include <string.h>
