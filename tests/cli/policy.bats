@@ -998,7 +998,7 @@ layer() {
 		PATH=/workspace GCONV_PATH=/workspace BASH_ENV=x PYTHONINSPECT=1 PYTHONPATH=; do
 		denied "variable '${v%%=*}'" --workspace ws -e "$v" --command 'python ok/x.py'
 	done
-	gives 0 "ok" --workspace ws -e PYTHONHASHSEED=0 -e TZ=UTC -e LDX=1 -e MY_PATH=x --command 'python ok/x.py'
+	gives 0 "ok" --workspace ws -e TZ=UTC -e LDX=1 -e MY_PATH=x --command 'python ok/x.py'
 	policy 'version: 1' 'sandbox: {mount_roots: [.], env: {PYTHONPATH: /workspace}}' "$rules"
 	gives 0 $'evil\nok' --workspace ws -e PYTHONPATH=/workspace --command 'python ok/x.py'
 }
