@@ -18,7 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -602,6 +604,21 @@ static void drop_key(struct node *map, const char *name)
 		}
 }
 
+/*
+ * Whether the way there uses a link. It may lie where a box can write, and
+ * then lead to another policy after the next run.
+ */
+static bool is_linked(const char *path, const char *dir)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_NO_SYMLINKS };
+	_cleanup_fd_ int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int fd = (int)syscall(SYS_openat2, at, path, &how,
+					   sizeof(how));
+
+	return fd < 0 && errno == ELOOP;
+}
+
 /* Takes `extends` out of the tree and puts the tree over what it names. */
 static int extend(struct node **tree, const char *dir, struct sources *s,
 		  struct err *err)
@@ -617,6 +634,12 @@ static int extend(struct node **tree, const char *dir, struct sources *s,
 	if (!preset && !strchr(key->value, '/') && !strchr(key->value, '.'))
 		return node_error(key, err, "there is no preset '%s'; write %s",
 				  key->value, key->grammar->takes);
+	if (!preset && is_linked(key->value, dir))
+		return node_error(key, err,
+				  "'%s' leads through a symbolic link; name "
+				  "the file itself, so that nothing can put "
+				  "another in its place",
+				  key->value);
 	r = preset ? read_preset(preset, s, &base, err)
 		   : read_one(key->value, dir, s, &base, err);
 	if (r < 0) {

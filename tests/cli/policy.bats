@@ -1002,3 +1002,21 @@ layer() {
 	policy 'version: 1' 'sandbox: {mount_roots: [.], env: {PYTHONPATH: /workspace}}' "$rules"
 	gives 0 $'evil\nok' --workspace ws -e PYTHONPATH=/workspace --command 'python ok/x.py'
 }
+
+@test "policy: what it extends is not found through a link" {
+	mkdir "$dir/base" "$dir/vol"
+	printf 'version: 1\nsandbox: {memory: 64m}\n' >"$dir/base/base.yaml"
+	ln -s "$dir/base/base.yaml" "$dir/vol/link.yaml"
+	ln -s "$dir/base" "$dir/linked"
+	for name in vol/link.yaml linked/base.yaml "$dir/vol/link.yaml"; do
+		printf 'version: 1\nextends: %s\n' "$name" >"$dir/p.yaml"
+		run "$cordon" run --policy "$dir/p.yaml" -- true
+		is "$status" 125
+		has "$output" "p.yaml:2:10: "
+		has "$output" "symbolic link"
+	done
+	# The same file by its own name.
+	printf 'version: 1\nextends: ./base/base.yaml\n' >"$dir/p.yaml"
+	run "$cordon" run --policy "$dir/p.yaml" -- true
+	is "$status" 0
+}
