@@ -31,13 +31,26 @@ static int take_line(struct cordon_spec *s, const struct shell_line *line,
 	return 0;
 }
 
-static int take_names(struct cordon_spec *s, const struct command_rule *rules,
-		      size_t n, struct err *err)
+static int take_name(struct cordon_spec *s, const char *name, struct err *err)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strv_add(&s->programs, rules[i].name) < 0)
-			return err_set(err, ENOMEM, "out of memory");
+	if (strv_add(&s->programs, name) < 0)
+		return err_set(err, ENOMEM, "out of memory");
 	return 0;
+}
+
+/* What a person is asked about: each program by the name it is called by. */
+static int take_asked(struct cordon_spec *s, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->n_line; i++)
+		r = take_name(s, s->line[i].argv.v[0], err);
+	if (r == 0 && s->command.n)
+		r = take_name(s, s->command.v[0], err);
+	for (size_t i = 0; r == 0 && i < s->n_blocks; i++)
+		if (s->blocks[i].program)
+			r = take_name(s, s->blocks[i].program, err);
+	return r;
 }
 
 static bool is_denied(const struct command_rules *rules, const char *name)
@@ -49,18 +62,27 @@ static bool is_denied(const struct command_rules *rules, const char *name)
 	return false;
 }
 
-/* A name that is denied as a whole is not there, though another rule has it. */
+/*
+ * What is allowed is there; what asks, only where a person is asked about it:
+ * else a script that is allowed could start it. A name that is denied as a
+ * whole is not there, though another rule has it.
+ */
 static int take_programs(struct cordon_spec *s,
-			 const struct command_rules *rules, struct err *err)
+			 const struct command_rules *rules, bool asks,
+			 struct err *err)
 {
 	size_t kept = 0;
+	int r = 0;
 
 	/* A caller's own list is narrower, or an error of its own. */
 	strv_done(&s->programs);
 	s->has_programs = true;
-	if (take_names(s, rules->allow, rules->n_allow, err) < 0 ||
-	    take_names(s, rules->ask, rules->n_ask, err) < 0)
-		return -err->code;
+	for (size_t i = 0; r == 0 && i < rules->n_allow; i++)
+		r = take_name(s, rules->allow[i].name, err);
+	if (r == 0 && asks)
+		r = take_asked(s, err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < s->programs.n; i++) {
 		if (is_denied(rules, s->programs.v[i]))
 			free(s->programs.v[i]);
@@ -204,5 +226,5 @@ int line_judge(struct cordon_spec *s, const struct command_rules *given,
 		judge_blocks(s, rules, line, ret);
 	if (r < 0 || !rules || ret->decision == DECISION_DENY)
 		return r;
-	return take_programs(s, rules, err);
+	return take_programs(s, rules, ret->decision == DECISION_ASK, err);
 }

@@ -587,3 +587,34 @@ asking_run() {
 	# And it holds.
 	"$cordon" run --policy p.yaml -- echo --password hunter2
 }
+
+# Starts a run that asks, answers it, and waits for it; out and err are files.
+asked() {
+	setsid "$cordon" run --policy p.yaml --workspace ws --command "$1" \
+		>out 2>err &
+	asker=$!
+	for _ in $(seq 100); do
+		id=$("$cordon" approvals list --json | grep -o '"id":"[^"]*"' | head -1 | cut -d'"' -f4)
+		[ -z "$id" ] || break
+		sleep 0.1
+	done
+	"$cordon" approvals approve "$id"
+	wait "$asker"
+}
+
+@test "approvals: a program that asks is not there until a person was asked about it" {
+	export CORDON_STATE_DIR=$dir/run-state
+	printf 'version: 1\ncommands:\n  allow: [{name: python, args: [{script: /workspace}]}]\n  ask: [id]\n  otherwise: ask\nsandbox: {mount_roots: [.]}\napprovals: {expire: 30s}\n' >p.yaml
+	mkdir ws
+	cat >ws/x.py <<-'END'
+	import os, shutil
+	print(shutil.which("id"), os.path.exists("/usr/bin/id"))
+	END
+	run "$cordon" run --policy p.yaml --workspace ws --command 'python x.py'
+	is "$status $output" "0 None False"
+	asked 'id -u'
+	is "$(cat out)" 65534
+	# What no rule names, likewise.
+	asked 'env'
+	has "$(cat out)" PATH=
+}
