@@ -935,12 +935,12 @@ layer() {
 	policy 'version: 1' 'sandbox: {mount_roots: [.]}'
 	mv cordon.yaml mine.yaml
 	denied "lies in it" --policy mine.yaml --copy-out '*=.' -- sh -c 'echo x > mine.yaml'
-	denied "state" --policy mine.yaml --copy-out "*=$CORDON_STATE_DIR" -- touch a
+	denied "state" --policy mine.yaml --copy-out "*=$(printenv CORDON_STATE_DIR)" -- touch a
 }
 
 @test "copy-out: never into Cordon's own state" {
-	denied "state" --copy-out "*=$CORDON_STATE_DIR" -- touch a
-	denied "state" --copy-out "*=$CORDON_STATE_DIR/ledger" -- touch a
+	denied "state" --copy-out "*=$(printenv CORDON_STATE_DIR)" -- touch a
+	denied "state" --copy-out "*=$(printenv CORDON_STATE_DIR)/ledger" -- touch a
 }
 
 @test "commands: a relative script is the one that will be run" {
