@@ -11,9 +11,11 @@
 #include <seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/util.h"
+#include "image/doc.h"
 #include "image/store.h"
 #include "image/stream.h"
 #include "os/caps.h"
@@ -120,7 +122,13 @@ static int enter_landlock(struct image_store *s, int input, struct err *err)
 int image_confine(struct image_store *s, int input, bool is_landlock_optional,
 		  struct err *err)
 {
+	size_t seed = 0;
+
+	/* What would later be read from files: letters, and a hash's seed. */
 	(void)image_utf8_enter();
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		return err_errno(err, errno, "get random bytes");
+	json_object_seed(seed | 1);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(err, errno, "give up new privileges");
 	if (!is_landlock_optional || landlock_abi() > 1)

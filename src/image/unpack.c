@@ -497,10 +497,30 @@ static int put_file_entry(struct unpack *u, struct archive_entry *e,
 				: put_symlink(u, parent, e, err);
 }
 
-static int put_entry(struct unpack *u, struct archive_entry *e, struct err *err)
+/*
+ * A mark behind a link or below a file of the same layer says nothing: that
+ * hides all that is below it anyway. (umoci writes such marks where a directory
+ * has become a link.)
+ */
+static int put_mark(struct unpack *u, struct err *err)
 {
 	int parent;
+	int r;
 
+	if (u->at.kind == IMAGE_ENTRY_OPAQUE) {
+		r = put_opaque(u, err);
+	} else {
+		parent = open_parent(u, u->at.path, u->at.base, err);
+		r = parent < 0 ? parent : put_gone(u, parent, err);
+	}
+	if (r != -IMAGE_REFUSED)
+		return r;
+	*err = (struct err){ 0 };
+	return 0;
+}
+
+static int put_entry(struct unpack *u, struct archive_entry *e, struct err *err)
+{
 	if (image_entry_parse(archive_entry_pathname(e), &u->at, err) < 0)
 		return -err->code;
 	if (count(u, err) < 0)
@@ -511,10 +531,8 @@ static int put_entry(struct unpack *u, struct archive_entry *e, struct err *err)
 	case IMAGE_ENTRY_ROOT:
 		return put_root(u, e, err);
 	case IMAGE_ENTRY_OPAQUE:
-		return put_opaque(u, err);
 	case IMAGE_ENTRY_GONE:
-		parent = open_parent(u, u->at.path, u->at.base, err);
-		return parent < 0 ? -err->code : put_gone(u, parent, err);
+		return put_mark(u, err);
 	case IMAGE_ENTRY_FILE:
 		break;
 	}
