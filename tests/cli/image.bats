@@ -75,6 +75,7 @@ some_root() {
 			is "$(image ls -q)" "" || bad=1
 		fi
 		[ ! -e "$outside" ] || { echo "# $case wrote outside"; bad=1; rm -f "$outside"; }
+		image prune -a >/dev/null && is_empty || { echo "# $case stays"; bad=1; }
 	done < <("$make" list layer)
 	[ "$bad" -eq 0 ]
 }
