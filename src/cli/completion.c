@@ -24,6 +24,9 @@ static void each_flag(void (*put)(const char *name, char letter,
 			put(s->name, s->letter, s->value, s->help);
 }
 
+/* Of `image`, which is a program of its own (src/imagecmd). */
+#define IMAGE_COMMANDS "load import save ls inspect rm prune tag"
+
 static void put_commands(const char *between)
 {
 	const struct command *c;
@@ -70,6 +73,14 @@ static void bash(void)
 	       "\t\tesac ;;\n"
 	       "\tcompletion) mapfile -t COMPREPLY < <(compgen -W "
 	       "\"bash zsh fish\" -- \"$cur\") ;;\n"
+	       "\timage)\n\t\tif [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+	       "\t\t\tmapfile -t COMPREPLY < <(compgen -W "
+	       "\"" IMAGE_COMMANDS "\" -- \"$cur\")\n"
+	       "\t\t\treturn\n\t\tfi\n"
+	       "\t\tcase ${COMP_WORDS[2]} in\n\t\tload|import)\n"
+	       "\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
+	       "\t\t*) mapfile -t COMPREPLY < <(compgen -W \"$(cordon image ls "
+	       "--names 2>/dev/null)\" -- \"$cur\") ;;\n\t\tesac ;;\n"
 	       "\tdoctor) mapfile -t COMPREPLY < <(compgen -W \"--json\" -- "
 	       "\"$cur\") ;;\n\tesac\n}\n"
 	       "complete -o nospace -F _cordon cordon\n");
@@ -100,6 +111,11 @@ static void zsh(void)
 	       "\t\tshift words; (( CURRENT-- ))\n\t\t_arguments \\\n");
 	each_flag(zsh_flag);
 	printf("\t\t\t'*:file:_files' ;;\n"
+	       "\timage)\n\t\tif (( CURRENT == 3 )); then\n"
+	       "\t\t\tcompadd " IMAGE_COMMANDS "\n"
+	       "\t\telif [[ $words[3] == (load|import) ]]; then _files\n"
+	       "\t\telse compadd -- ${(f)\"$(cordon image ls --names "
+	       "2>/dev/null)\"}\n\t\tfi ;;\n"
 	       "\tcompletion) compadd bash zsh fish ;;\n"
 	       "\tdoctor) compadd -- --json ;;\n\tesac\n}\n_cordon \"$@\"\n");
 }
@@ -124,6 +140,12 @@ static void fish(void)
 	each_flag(fish_flag);
 	printf("complete -c cordon -n '__fish_seen_subcommand_from "
 	       "completion' -a 'bash zsh fish'\n");
+	printf("complete -c cordon -n '__fish_seen_subcommand_from image; and "
+	       "not __fish_seen_subcommand_from " IMAGE_COMMANDS
+	       "' -a '" IMAGE_COMMANDS "'\n");
+	printf("complete -c cordon -n '__fish_seen_subcommand_from image; and "
+	       "__fish_seen_subcommand_from save inspect rm tag' -a '(cordon "
+	       "image ls --names 2>/dev/null)'\n");
 }
 
 int cmd_completion(int argc, char **argv)

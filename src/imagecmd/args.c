@@ -78,6 +78,8 @@ static const struct flag {
 	  AT(force), set_bool },
 	{ "quiet", 'q', CMD_LS | TAKES | CMD_SAVE, NULL,
 	  "ids only; no progress", NULL, AT(quiet), set_bool },
+	{ "names", 0, CMD_LS, NULL, "names only, a line each", NULL, AT(names),
+	  set_bool },
 	{ "json", 0, CMD_LS | TAKES | CMD_RM | CMD_PRUNE | CMD_INSPECT, NULL,
 	  "a JSON document", NULL, AT(json), set_bool },
 	{ "max-archive", 0, TAKES, "SIZE", "of the archive as it comes",

@@ -24,6 +24,7 @@ struct call {
 	bool all;
 	bool force;
 	bool json;
+	bool names;
 	bool quiet;
 	bool is_landlock_optional;
 	const char *input;

@@ -173,6 +173,19 @@ static int print_pretty(const struct buf *out, struct err *err)
 	return r < 0 ? err_set(err, EIO, "write the document") : 0;
 }
 
+/* For scripts: each name, or each id. */
+static void lines(const struct image_list *list, bool names)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct image *m = &list->v[i];
+
+		for (size_t k = 0; names && k < m->names.n; k++)
+			printf("%s\n", image_ref_short(m->names.v[k]));
+		if (!names)
+			printf("%s\n", m->id);
+	}
+}
+
 int run_ls(struct call *c, struct err *err)
 {
 	struct image_list list = { 0 };
@@ -188,9 +201,9 @@ int run_ls(struct call *c, struct err *err)
 		put_list(&j, &list);
 		r = print_pretty(&out, err);
 	} else {
-		for (size_t i = 0; c->quiet && i < list.n; i++)
-			printf("%s\n", list.v[i].id);
-		if (!c->quiet)
+		if (c->names || c->quiet)
+			lines(&list, c->names);
+		else
 			table(&list);
 		r = 0;
 	}
