@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include "base/util.h"
 #include "image/config.h"
@@ -224,25 +223,21 @@ int image_layer_path(struct image_store *s, const struct image *image, size_t i,
 int image_hold(struct image_store *s, const struct image *image,
 	       struct err *err)
 {
-	_cleanup_fd_ int dir = image_tree_open(s->dir, "use",
-					       O_RDONLY | O_DIRECTORY);
 	struct image *still = NULL;
+	/* Whoever removes has it from the question until all is gone. */
+	_cleanup_fd_ int lock = image_store_lock(s, err);
+	_cleanup_fd_ int dir = NO_FD;
 	_cleanup_fd_ int fd = NO_FD;
-	struct stat st;
 
+	if (lock < 0 || image_find(s, image->id, &still, err) < 0)
+		return -err->code;
+	image_free(still);
+	dir = image_tree_open(s->dir, "use", O_RDONLY | O_DIRECTORY);
 	if (dir < 0)
 		return err_errno(err, -dir, "open the store's 'use'");
 	fd = openat(dir, image_digest_hex(image->id),
 		    O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0)
 		return err_errno(err, errno, "hold image '%s'", image->id);
-	/* Only who removes it has the other kind of lock. */
-	if (flock(fd, LOCK_SH | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
-	    st.st_nlink == 0)
-		return err_set(err, IMAGE_NOT_FOUND,
-			       "image '%s' is being removed", image->id);
-	if (image_find(s, image->id, &still, err) < 0)
-		return -err->code;
-	image_free(still);
 	return take_fd(&fd);
 }

@@ -67,6 +67,7 @@ struct image_layer {
 struct image {
 	char id[IMAGE_DIGEST];       /* of its configuration */
 	char manifest[IMAGE_DIGEST]; /* if it came with one */
+	char run[IMAGE_DIGEST];      /* the same, written anew: see store.h */
 	struct strv names;           /* normalised, with their tags */
 	struct image_layer *layers;  /* lowest first */
 	size_t n_layers;

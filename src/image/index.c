@@ -161,6 +161,7 @@ static int read_image(json_t *one, struct image *image, struct err *err)
 
 	image_doc_digest(one, "id", image->id, err);
 	image_doc_digest(one, "manifest", image->manifest, err);
+	image_doc_digest(one, "run", image->run, err);
 	image_doc_texts(one, "names", &image->names, err);
 	image->created = (int64_t)read_number(one, "created", err);
 	image->loaded = (int64_t)read_number(one, "loaded", err);
@@ -173,7 +174,7 @@ static int read_image(json_t *one, struct image *image, struct err *err)
 	for (size_t i = 0; i < n && !err->code; i++)
 		read_layer(json_array_get(layers, i),
 			   &image->layers[image->n_layers++], err);
-	if (!err->code && !*image->id)
+	if (!err->code && (!*image->id || !*image->run))
 		err_set(err, IMAGE_CORRUPT, "an image without an id");
 	return err->code ? -err->code : 0;
 }
@@ -197,8 +198,10 @@ int image_index_parse(const char *text, size_t len, struct image_list *ret,
 	}
 	n = json_array_size(list);
 	ret->v = calloc(n + 1, sizeof(*ret->v));
-	if (!ret->v && !err->code)
+	if (!ret->v) {
+		n = 0;
 		err_set(err, ENOMEM, "out of memory");
+	}
 	for (size_t i = 0; i < n && !err->code; i++)
 		read_image(json_array_get(list, i), &ret->v[ret->n++], err);
 	json_decref(top);
@@ -231,6 +234,7 @@ void image_index_format(const struct image_list *list, struct buf *out)
 
 		json_open(&j, NULL, '{');
 		json_str(&j, "id", m->id);
+		json_str(&j, "run", m->run);
 		if (*m->manifest)
 			json_str(&j, "manifest", m->manifest);
 		json_open(&j, "names", '[');

@@ -13,6 +13,7 @@
 #include "base/util.h"
 #include "image/config.h"
 #include "image/digest.h"
+#include "image/doc.h"
 #include "image/manifest.h"
 #include "image/reference.h"
 #include "image/source.h"
@@ -327,6 +328,20 @@ static int keep_doc(struct load *l, const char *name, char ret[IMAGE_DIGEST],
 	return image_session_put(&l->ses, *ret_text, *ret_len, ret, err);
 }
 
+static int put_run(struct image_session *ses, const struct image_config *c,
+		   struct image *m, struct err *err)
+{
+	struct buf out;
+	int r;
+
+	buf_init(&out, 2 * IMAGE_DOC_MAX);
+	image_config_format(c, &out);
+	r = out.error ? err_errno(err, -out.error, "write the configuration")
+		      : image_session_put(ses, out.data, out.len, m->run, err);
+	buf_done(&out);
+	return r;
+}
+
 static int load_image(struct load *l, const struct image_plan *plan,
 		      struct image *m, struct err *err)
 {
@@ -351,7 +366,9 @@ static int load_image(struct load *l, const struct image_plan *plan,
 	if (r < 0)
 		return r;
 	fill_facts(m, &config);
-	r = load_layers(l, plan, &config, m, err);
+	r = put_run(&l->ses, &config, m, err);
+	if (r == 0)
+		r = load_layers(l, plan, &config, m, err);
 	image_config_done(&config);
 	return r;
 }
@@ -462,6 +479,7 @@ static int put_config(struct image_session *ses, const struct image_take *take,
 			      : image_session_put(ses, out.data, out.len, m->id,
 						  err);
 	}
+	(void)strcpy(m->run, m->id);
 	if (r == 0)
 		fill_facts(m, &c);
 	buf_done(&out);
@@ -489,7 +507,7 @@ static int import(struct image_session *ses, const struct image_take *take,
 		  struct image *m, struct err *err)
 {
 	struct image_layer *layer = m->layers;
-	struct image_unpacked sum;
+	struct image_unpacked sum = { 0 };
 	struct image_file file;
 	char name[IMAGE_REF_MAX];
 

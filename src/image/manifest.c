@@ -191,8 +191,10 @@ int image_descs_parse(const char *text, size_t len, struct image_descs *ret,
 	if (!own.code && n > MANY)
 		err_set(&own, IMAGE_TOO_LARGE, "more than %d manifests", MANY);
 	ret->v = calloc(n + 1, sizeof(*ret->v));
-	if (!ret->v && !own.code)
+	if (!ret->v) {
+		n = 0;
 		err_set(&own, ENOMEM, "out of memory");
+	}
 	for (size_t i = 0; i < n && !own.code; i++)
 		read_desc(json_array_get(list, i), &ret->v[ret->n++], &own);
 	json_decref(top);

@@ -189,8 +189,14 @@ const char *image_ref_short(const char *name)
 {
 	static const char host[] = DEFAULT_HOST "/";
 	static const char official[] = OFFICIAL;
+	const char *slash;
 
 	if (strncmp(name, host, sizeof(host) - 1) != 0)
+		return name;
+	/* What would then be taken for a host keeps the one it has. */
+	slash = strchr(name + sizeof(host) - 1, '/');
+	if (slash && names_host(name + sizeof(host) - 1,
+				(size_t)(slash - name) - sizeof(host) + 1))
 		return name;
 	name += sizeof(host) - 1;
 	if (strncmp(name, official, sizeof(official) - 1) == 0 &&

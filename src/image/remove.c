@@ -79,8 +79,6 @@ static bool is_held(struct image_store *s, const struct image *m)
 		return false;
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return true;
-	/* Who opened it before this finds that it is gone (image_hold()). */
-	(void)unlinkat(dir, image_digest_hex(m->id), 0);
 	return false;
 }
 

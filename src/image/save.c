@@ -250,6 +250,8 @@ static int put_manifest(struct save *s, struct item *it, struct err *err)
 
 static int put_image(struct save *s, struct item *it, struct err *err)
 {
+	if (!it->image)
+		return err_set(err, IMAGE_NOT_FOUND, "there is no image");
 	if (put_blob(s, it->image->id, err) < 0 || put_manifest(s, it, err) < 0)
 		return -err->code;
 	for (size_t i = 0; i < it->image->n_layers; i++)
@@ -351,7 +353,8 @@ static int choose(struct save *s, char *const *names, size_t n, struct err *err)
 		struct image_ref ref;
 		struct err bad = { 0 };
 
-		if (image_list_find(&s->list, names[i], &it->image, err) < 0)
+		if (image_list_find(&s->list, names[i], &it->image, err) < 0 ||
+		    !it->image)
 			return -err->code;
 		if (image_ref_parse(names[i], &ref, &bad) == 0 && !*ref.digest)
 			image_ref_format(&ref, it->name);

@@ -206,7 +206,8 @@ static int sweep_blob(void *arg, int dir, const char *name)
 	for (size_t i = 0; i < w->list->n; i++) {
 		const struct image *m = &w->list->v[i];
 
-		if (is_digits(name, m->id) || is_digits(name, m->manifest))
+		if (is_digits(name, m->id) || is_digits(name, m->manifest) ||
+		    is_digits(name, m->run))
 			return 0;
 		for (size_t k = 0; k < m->n_layers; k++)
 			if (is_digits(name, m->layers[k].blob))

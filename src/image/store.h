@@ -15,7 +15,12 @@
  * the lock next. A tmp/NAME is locked (flock) by its process and swept when it
  * no longer is.
  *
- * index.json is {"version":1,"images":[{"id","manifest","names":[],"layers":
+ * index.json, and of each image the blob "run", are as base/json.h writes them,
+ * so a program without a library for JSON can read them (ledger/read.h). "run"
+ * is the configuration once more, with what image.h knows of it.
+ *
+ * index.json is
+ *{"version":1,"images":[{"id","manifest","run","names":[],"layers":
  * [{"diff_id","blob","blob_size","size","files"}],"created","loaded","os",
  * "architecture"}]}.
  */

@@ -554,7 +554,8 @@ static int compare_late(const void *a, const void *b)
 
 static int finish_dirs(struct unpack *u, struct err *err)
 {
-	qsort(u->late, u->n_late, sizeof(*u->late), compare_late);
+	if (u->n_late > 0)
+		qsort(u->late, u->n_late, sizeof(*u->late), compare_late);
 	for (size_t i = 0; i < u->n_late; i++) {
 		struct late_dir *d = &u->late[i];
 		struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },

@@ -59,7 +59,7 @@ static int run_rm(struct call *c, struct err *err)
 	if (shut_in(c, NO_FD, err) < 0)
 		return -err->code;
 	for (size_t i = 0; i < c->n; i++) {
-		struct image_removed gone;
+		struct image_removed gone = { 0 };
 		struct err one = { 0 };
 
 		if (image_remove(c->store, c->operands[i], c->force, &gone,
@@ -81,7 +81,7 @@ static int run_rm(struct call *c, struct err *err)
 
 static int run_prune(struct call *c, struct err *err)
 {
-	struct image_removed gone;
+	struct image_removed gone = { 0 };
 	char size[24];
 	int r = shut_in(c, NO_FD, err);
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Images: the store, and what is made of archives, good ones and hostile ones.
+# shellcheck disable=SC2030,SC2031 # bats runs each test in a shell of its own
 load common
 
 make=$BATS_TEST_DIRNAME/image-make
@@ -25,7 +26,7 @@ print(json.load(sys.stdin)[0]["RootFS"]["Layers"][int(sys.argv[1]) - 1][7:])' "$
 
 # Nothing is there that the index does not name.
 is_empty() {
-	is "$(ls "$store/tmp" "$store/layers/sha256" "$store/blobs/sha256" | grep -v -e : -e '^$')" ""
+	is "$(find "$store/tmp" "$store/layers/sha256" "$store/blobs/sha256" -mindepth 1)" ""
 }
 
 # Mounts an image's layers, as a box does, and runs a command there.
@@ -420,8 +421,8 @@ bomb() {
 	done
 	image prune >/dev/null
 	is "$(ls "$store/tmp")" ""
-	is "$(ls "$store/layers/sha256" | wc -l)" 1
-	is "$(ls "$store/blobs/sha256" | wc -l)" 2
+	is "$(find "$store/layers/sha256" -mindepth 1 -maxdepth 1 | wc -l)" 1
+	is "$(find "$store/blobs/sha256" -type f | wc -l)" 2
 }
 
 @test "image: several at once" {
@@ -579,8 +580,8 @@ bomb() {
 	refused "not what it was" image inspect good:1
 	cp keep "$blob"
 	image inspect good:1 >/dev/null
-	big=$(ls -S "$store/blobs/sha256" | head -1)
-	printf x | dd of="$store/blobs/sha256/$big" bs=1 seek=600 conv=notrunc status=none
+	big=$(find "$store/blobs/sha256" -size +4k)
+	printf x | dd of="$big" bs=1 seek=600 conv=notrunc status=none
 	run --separate-stderr "$cordon" image save -o out.tar good:1
 	is "$status" 125
 	has "$stderr" "not what it was"

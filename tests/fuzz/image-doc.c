@@ -62,7 +62,7 @@ static void name(const char *text)
 	image_ref_format(&ref, whole);
 	for (const char *p = whole; *p; p++)
 		MUST(*p > 0x20 && *p < 0x7f);
-	MUST(!strstr(whole, "..") && !strstr(whole, "//"));
+	MUST(!strstr(ref.name, "..") && !strstr(whole, "//"));
 	MUST(strchr(whole, '/') && *whole != '/');
 	MUST(*ref.tag || image_digest_check(ref.digest));
 	if (!*ref.tag)

@@ -47,7 +47,7 @@ static void clean(void)
 
 static int count(int fd)
 {
-	DIR *d = fdopendir(dup(fd));
+	DIR *d = fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 	int n = 0;
 
 	MUST(d);

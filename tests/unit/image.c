@@ -56,6 +56,7 @@ TEST(names_are_normalised)
 	CHECK_STR(image_ref_short("docker.io/library/x:1"), "x:1");
 	CHECK_STR(image_ref_short("docker.io/a/b:1"), "a/b:1");
 	CHECK_STR(image_ref_short("docker.io/library/a/b:1"), "library/a/b:1");
+	CHECK_STR(image_ref_short("docker.io/a.b/c:1"), "docker.io/a.b/c:1");
 	CHECK_STR(image_ref_short("other.io/library/x:1"),
 		  "other.io/library/x:1");
 }
@@ -74,11 +75,7 @@ TEST(names_that_are_none)
 		"a:.x",
 		"a@",
 		"a@sha256:00",
-		"a@sha512:" ZEROES ZEROES,
-		"a@" A_DIGEST "0",
-		"a@sha256:"
-		"G"
-		"00",
+		"a@sha512:0",
 		"../a",
 		"a/../b",
 		"a/./b",
@@ -100,7 +97,6 @@ TEST(names_that_are_none)
 		ZEROES,
 		"a:b:c",
 		"a:b/c:d e",
-		"@" A_DIGEST,
 		":x",
 		"a%2f..",
 		"a\\b",
@@ -115,6 +111,8 @@ TEST(names_that_are_none)
 			printf("# '%s' is taken\n", rows[i]);
 			CHECK(false);
 		}
+	CHECK_INT(image_ref_parse("a@sha256:0" ZEROES, &ref, &err),
+		  -IMAGE_BAD_NAME);
 	memset(tag + 2, 'x', 128);
 	CHECK_INT(image_ref_parse(tag, &ref, &err), 0);
 	tag[130] = 'x';
@@ -310,10 +308,9 @@ static void put_header(char *block, const char *name, char type,
 	memset(block + 148, ' ', 8);
 	block[156] = type;
 	(void)snprintf(block + 157, 100, "%s", target);
-	memcpy(block + 257,
-	       "ustar\0"
-	       "00",
-	       8);
+	(void)strcpy(block + 257, "ustar");
+	block[263] = '0';
+	block[264] = '0';
 	for (int i = 0; i < 512; i++)
 		sum += (unsigned char)block[i];
 	(void)snprintf(block + 148, 8, "%06o", sum);
@@ -376,6 +373,7 @@ TEST(the_index_as_text)
 	char *names[] = { name, NULL };
 	struct image_layer layer = { A_DIGEST, A_DIGEST, 1, 2, 3 };
 	struct image m = { .id = A_DIGEST,
+			   .run = A_DIGEST,
 			   .names = { names, 1 },
 			   .layers = &layer,
 			   .n_layers = 1,
