@@ -425,6 +425,42 @@ bomb() {
 	is "$(find "$store/blobs/sha256" -type f | wc -l)" 2
 }
 
+# Each call that makes a change last, and each that moves something: killed there.
+@test "image: one that is killed at a step leaves the old store or the new one" {
+	new_store ""
+	"$make" wrap docker good.tar
+	"$make" layer plain layer.tar
+	image import layer.tar base:1 >/dev/null
+	image load good.tar >/dev/null
+	new=$(image ls --names | sort)
+	image rm good:1 >/dev/null
+	old=$(image ls --names)
+	steps=0
+	for call in mkdirat mknodat syncfs renameat2 fsync renameat unlinkat; do
+		for ((n = 1; n < 40; n++)); do
+			run strace -f -o /dev/null -e trace=$call -e inject=$call:signal=SIGKILL:when=$n \
+				"$cordon" image load -q good.tar
+			now=$(image ls --names | sort)
+			[ "$now" = "$old" ] || is "$now" "$new"
+			image inspect base:1 >/dev/null
+			[ -f "$(layer_dir base:1 1)/etc/motd" ]
+			if [ "$now" = "$new" ]; then
+				[ -f "$(layer_dir good:1 1)/etc/motd" ]
+				image save good:1 >/dev/null
+				image rm good:1 >/dev/null
+			fi
+			image prune >/dev/null
+			is "$(find "$store/tmp" -mindepth 1)" ""
+			# past the last one it ends by itself
+			[ "$status" -ne 0 ] || break
+			is "$status" 137
+			steps=$((steps + 1))
+		done
+		[ "$n" -lt 40 ]
+	done
+	[ "$steps" -gt 12 ]
+}
+
 @test "image: several at once" {
 	new_store ""
 	some_root
