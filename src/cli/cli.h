@@ -25,4 +25,5 @@ int cmd_doctor(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
-int cmd_desk(int argc, char **argv); /* becomes cordon-desk */
+int cmd_desk(int argc, char **argv);  /* becomes cordon-desk */
+int cmd_image(int argc, char **argv); /* becomes cordon-image */

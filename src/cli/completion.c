@@ -27,6 +27,9 @@ static void each_flag(void (*put)(const char *name, char letter,
 			put(s->name, s->letter, s->value, s->help);
 }
 
+/* Of `image`, which is a program of its own (src/imagecmd). */
+#define IMAGE_COMMANDS "load import save ls inspect rm prune tag"
+
 static void put_commands(const char *between)
 {
 	const struct command *c;
@@ -145,6 +148,14 @@ static void bash(void)
 	       "\t\tesac ;;\n"
 	       "\tcompletion) mapfile -t COMPREPLY < <(compgen -W "
 	       "\"bash zsh fish\" -- \"$cur\") ;;\n"
+	       "\timage)\n\t\tif [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+	       "\t\t\tmapfile -t COMPREPLY < <(compgen -W "
+	       "\"" IMAGE_COMMANDS "\" -- \"$cur\")\n"
+	       "\t\t\treturn\n\t\tfi\n"
+	       "\t\tcase ${COMP_WORDS[2]} in\n\t\tload|import)\n"
+	       "\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
+	       "\t\t*) mapfile -t COMPREPLY < <(compgen -W \"$(cordon image ls "
+	       "--names 2>/dev/null)\" -- \"$cur\") ;;\n\t\tesac ;;\n"
 	       "\tdoctor) mapfile -t COMPREPLY < <(compgen -W \"--json\" -- "
 	       "\"$cur\") ;;\n\tpolicy | approvals | audit)\n"
 	       "\t\tlocal known= files=\n"
@@ -182,6 +193,11 @@ static void zsh(void)
 	       "\t\tshift words; (( CURRENT-- ))\n\t\t_arguments \\\n");
 	each_flag(zsh_flag);
 	printf("\t\t\t'*:file:_files' ;;\n"
+	       "\timage)\n\t\tif (( CURRENT == 3 )); then\n"
+	       "\t\t\tcompadd " IMAGE_COMMANDS "\n"
+	       "\t\telif [[ $words[3] == (load|import) ]]; then _files\n"
+	       "\t\telse compadd -- ${(f)\"$(cordon image ls --names "
+	       "2>/dev/null)\"}\n\t\tfi ;;\n"
 	       "\tcompletion) compadd bash zsh fish ;;\n"
 	       "\tdoctor) compadd -- --json ;;\n"
 	       "\tpolicy | approvals | audit)\n\t\tlocal known= files=\n"
@@ -255,6 +271,12 @@ static void fish(void)
 	printf("complete -c cordon -n '__fish_seen_subcommand_from doctor' "
 	       "-l json\n");
 	fish_desk();
+	printf("complete -c cordon -n '__fish_seen_subcommand_from image; and "
+	       "not __fish_seen_subcommand_from " IMAGE_COMMANDS
+	       "' -a '" IMAGE_COMMANDS "'\n");
+	printf("complete -c cordon -n '__fish_seen_subcommand_from image; and "
+	       "__fish_seen_subcommand_from save inspect rm tag' -a '(cordon "
+	       "image ls --names 2>/dev/null)'\n");
 }
 
 int cmd_completion(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The commands that are a program of their own, cordon-desk: this one becomes
- * it. It stands where the keeper does.
+ * The commands that are programs of their own, cordon-desk and cordon-image:
+ * this one becomes it. They stand where the keeper does.
  */
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "box/handle.h"
 #include "cli/cli.h"
 
-int cmd_desk(int argc, char **argv)
+static int become(const char *program, int argc, char **argv)
 {
 	struct err err = { 0 };
 	char path[4096];
@@ -24,7 +24,7 @@ int cmd_desk(int argc, char **argv)
 		say("out of memory");
 		return EXIT_OURS;
 	}
-	if (program_find("cordon-desk", path, sizeof(path), &err) < 0) {
+	if (program_find(program, path, sizeof(path), &err) < 0) {
 		say("%s", err.text);
 		return EXIT_OURS;
 	}
@@ -33,4 +33,14 @@ int cmd_desk(int argc, char **argv)
 	(void)execv(path, args);
 	say("start '%s': %s", path, strerror(errno));
 	return EXIT_OURS;
+}
+
+int cmd_desk(int argc, char **argv)
+{
+	return become("cordon-desk", argc, argv);
+}
+
+int cmd_image(int argc, char **argv)
+{
+	return become("cordon-image", argc, argv);
 }

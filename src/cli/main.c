@@ -24,6 +24,8 @@ static const struct command table[] = {
 	  "what waits for a person's answer", cmd_desk },
 	{ "audit", "list|show|follow|verify|export|seal|reindex|schema ...",
 	  "the record of what was decided and done", cmd_desk },
+	{ "image", "load|import|save|ls|inspect|rm|prune|tag ...",
+	  "root file systems for boxes", cmd_image },
 	{ "doctor", "[--json]", "what this machine can enforce", cmd_doctor },
 	{ "bench", "[N]", "time a box against a plain process", cmd_bench },
 	{ "completion", "bash|zsh|fish", "completions for a shell",
@@ -33,8 +35,8 @@ static const struct command table[] = {
 
 /* Named in the documents, and still to come. */
 static const char *const later[] = {
-	"serve", "ps",      "exec",  "logs",  "cp",    "stop",   "kill",
-	"rm",    "inspect", "stats", "image", "agent", "worker",
+	"serve", "ps", "exec",    "logs",  "cp",    "stop",
+	"kill",  "rm", "inspect", "stats", "agent", "worker",
 };
 
 const struct command *command_at(int i)

@@ -76,6 +76,8 @@ int landlock_allow(struct landlock *l, int fd, bool is_dir, int what,
 		rule.allowed = l->fs & ~(UAPI_LANDLOCK_MAKE_CHAR |
 					 UAPI_LANDLOCK_MAKE_BLOCK |
 					 UAPI_LANDLOCK_EXECUTE);
+	if (what & LANDLOCK_MARKS)
+		rule.allowed |= UAPI_LANDLOCK_MAKE_CHAR;
 	if (what & LANDLOCK_RUN)
 		rule.allowed |= UAPI_LANDLOCK_EXECUTE;
 	if (!is_dir)

@@ -25,7 +25,8 @@ int landlock_abi(void);
 
 int landlock_open(struct landlock *l, struct err *err);
 
-enum { LANDLOCK_RUN = 1, LANDLOCK_WRITE = 2 };
+/* MARKS: also character devices, since a mark of overlayfs is one (0:0). */
+enum { LANDLOCK_RUN = 1, LANDLOCK_WRITE = 2, LANDLOCK_MARKS = 4 };
 
 /* Allows reading below `fd`, and what the bits of `what` say. */
 int landlock_allow(struct landlock *l, int fd, bool is_dir, int what,

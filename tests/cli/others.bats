@@ -88,6 +88,8 @@ load common
 	is "$output" doctor
 	run bash -c '. ./comp && COMP_WORDS=(cordon run --lang py) COMP_CWORD=3 && _cordon && echo "${COMPREPLY[@]}"'
 	is "$output" python
+	run bash -c '. ./comp && COMP_WORDS=(cordon image insp) COMP_CWORD=2 && _cordon && echo "${COMPREPLY[@]}"'
+	is "$output" inspect
 	bash -c '. ./comp; complete -p cordon' | grep -q _cordon
 }
 
