@@ -967,6 +967,7 @@ LEDGER_TEST(a12_torn_write)
 LEDGER_TEST(a12_torn_write_and_a_full_disk)
 {
 	static const char which[] = "wpt";
+	static const char torn[13] = "{\"prev\":\"torn";
 
 	fill(2);
 	for (size_t i = 0; i < 3; i++) {
@@ -978,11 +979,11 @@ LEDGER_TEST(a12_torn_write_and_a_full_disk)
 
 		for (char *p = text; (p = strstr(p, "\"recovery\"")); p++)
 			had++;
-		memcpy(text + len, "{\"prev\":\"torn", 13);
-		store("000001.jsonl", text, len + 13);
+		memcpy(text + len, torn, sizeof(torn));
+		store("000001.jsonl", text, len + sizeof(torn));
 		free(text);
 		fault.error = ENOSPC;
-		fault.which = which[i];
+		fault.which = (unsigned char)which[i];
 		fault.after = 0;
 		fault.count = 1;
 		CHECK(add(l) < 0);

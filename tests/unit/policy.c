@@ -101,8 +101,8 @@ TEST(flat_bad)
 		"sandbox.writable.1\t/tmp\tc:1:1\n", /* 0 is missing */
 		"sandbox.writable.00\t/tmp\tc:1:1\n",
 		"sandbox.writable.x\t/tmp\tc:1:1\n",
-		"commands.deny.0.name\ta\tc:1:1\ncommands.deny.2.name\tb\tc:1:"
-		"1\n",
+		("commands.deny.0.name\ta\tc:1:1\n"
+		 "commands.deny.2.name\tb\tc:1:1\n"),
 		"commands.allow.0.flags.0\t-l\tc:1:1\n", /* no name */
 		"sandbox..timeout\t1s\tc:1:1\n",
 		"sandbox.\t1s\tc:1:1\n",
