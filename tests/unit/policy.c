@@ -107,16 +107,16 @@ TEST(flat_bad)
 		"sandbox..timeout\t1s\tc:1:1\n",
 		"sandbox.\t1s\tc:1:1\n",
 		"sandbox.mounts.0.from\t/x\tc:1:1\n", /* no to */
-		"sandbox.mounts.0.from\tx\tc:1:1\nsandbox.mounts.0.to\t/"
-		"y\tc:1:1\n",
+		("sandbox.mounts.0.from\tx\tc:1:1\n"
+		 "sandbox.mounts.0.to\t/y\tc:1:1\n"),
 		"sandbox.mount_roots.0\trel\tc:1:1\n",
 		"extends\tstrict\tc:1:1\n", /* was not compiled */
 		"network.allow.0.ports.0\t1\tc:1:1\n",
 		"filters.0.do\tmask\tc:1:1\n",
 		"tests.0.name\tx\tc:1:1\n",
 		"tests.0.name\tx\tc:1:1\ntests.0.expect\tallowed\tc:1:1\n",
-		"tools.t.sandbox.timeout\t9s\tc:1:1\nsandbox.timeout\t8s\tc:2:"
-		"1\n",
+		("tools.t.sandbox.timeout\t9s\tc:1:1\nsandbox.timeout\t8s\tc:2:"
+		 "1\n"),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
