@@ -4,23 +4,15 @@
 /*
  * Images: where they are kept, how they come and go.
  *
- *	struct image_store *s;
- *	struct image *image;
- *
- *	image_store_open(&s, &err);
- *	image_find(s, "python", &image, &err);
- *	int hold = image_hold(s, image, &err);	 (not removed while this is
- *open) image_config_load(s, image, &config, &err); image_layer_open(s, image,
- *i, &err);	 (lowest first)
- *	...
- *	image_store_close(s);
+ * Open the store, find an image, hold it (it is not removed while that is
+ * open), read its configuration, open its layers, the lowest first.
  *
  * A store belongs to one user and lies below the state directory
- *(base/state.h). Reading needs no lock: the index is replaced as a whole.
- *Whoever changes the store waits for others who do, for moments only: what
- *takes long (reading an archive, unpacking) happens in a directory of its own
- *beforehand. A crash leaves the store as it was before or as it is after; what
- *was left over goes when the store is changed the next time.
+ * (base/state.h). Reading needs no lock: the index is replaced as a whole.
+ * Whoever changes the store waits for others who do, for moments only: what
+ * takes long (reading an archive, unpacking) happens in a directory of its own
+ * beforehand. A crash leaves the store as it was before or as it is after; what
+ * was left over goes when the store is changed the next time.
  *
  * Names are normalised: `python` is docker.io/library/python:latest. Everything
  * foreign is held against its digest and against limits.
