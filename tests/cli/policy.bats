@@ -822,17 +822,16 @@ layer() {
 	is "$status" 0
 }
 
-@test "policy: the presets are valid, and those that this build can run pass their tests" {
+@test "policy: the presets are valid and pass their tests" {
 	for name in strict data-analysis shell-tools build cautious; do
 		run --separate-stderr "$cordon" policy check "$top/presets/$name.yaml"
 		is "$status" 0
 		printf 'version: 1\nextends: %s\n' "$name" >cordon.yaml
 		run --separate-stderr "$cordon" policy check
 		is "$status" 0
-	done
-	for name in strict build cautious; do
 		run --separate-stderr "$cordon" policy test "$top/presets/$name.yaml"
 		is "$status" 0
+		lacks "$output" "SKIP"
 	done
 }
 
