@@ -2,9 +2,14 @@
 #include "base/state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/util.h"
 
 static const char *variable(const char *name)
 {
@@ -41,4 +46,60 @@ int state_path(char *ret, size_t size, struct err *err)
 			       "path",
 			       ret);
 	return 0;
+}
+
+/* Each part of it. */
+static int make_path(char *path)
+{
+	for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+		int r;
+
+		*p = '\0';
+		r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+		*p = '/';
+		if (r < 0)
+			return r;
+	}
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int check_owner(int fd, const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, errno, "open '%s'", path);
+	if (st.st_uid != geteuid() || (st.st_mode & 022))
+		return err_set(err, EPERM,
+			       "'%s' belongs to another user, or others may "
+			       "write to it",
+			       path);
+	return 0;
+}
+
+int state_open(const char *name, char *ret_path, size_t size, struct err *err)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	_cleanup_fd_ int fd = NO_FD;
+	size_t len;
+	int r;
+
+	if (state_path(ret_path, size, err) < 0)
+		return -err->code;
+	len = strlen(ret_path);
+	if ((size_t)snprintf(ret_path + len, size - len, "/%s", name) >=
+	    size - len)
+		return err_set(err, ENAMETOOLONG, "the state path is too long");
+	fd = open(ret_path, flags);
+	if (fd < 0 && errno == ENOENT) {
+		r = make_path(ret_path);
+		if (r < 0)
+			return err_errno(err, -r, "make '%s'", ret_path);
+		fd = open(ret_path, flags);
+	}
+	if (fd < 0)
+		return err_errno(err, errno, "open '%s'", ret_path);
+	if (check_owner(fd, ret_path, err) < 0)
+		return -err->code;
+	return take_fd(&fd);
 }

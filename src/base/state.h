@@ -12,3 +12,9 @@
 
 /* Its path, always absolute; nothing is made. 0 or -errno. */
 int state_path(char *ret, size_t size, struct err *err);
+
+/*
+ * A directory below it, made where it is missing (mode 0700), as a descriptor,
+ * and its path. -EPERM if somebody else owns it or may write to it.
+ */
+int state_open(const char *name, char *ret_path, size_t size, struct err *err);

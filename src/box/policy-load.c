@@ -18,9 +18,9 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/sha256.h"
+#include "base/state.h"
 #include "base/util.h"
 #include "box/handle.h"
-#include "box/state.h"
 #include "policy/preset.h"
 
 #define MAX_FILE (1U << 20)
@@ -371,6 +371,7 @@ int policy_load(const char *file, struct policy **ret, struct err *err)
 	_cleanup_free_ char *path = NULL;
 	struct err ignored = { 0 };
 	_cleanup_fd_ int dir = NO_FD;
+	char cache[4096];
 
 	*ret = NULL;
 	if (preset_find(file))
@@ -378,7 +379,7 @@ int policy_load(const char *file, struct policy **ret, struct err *err)
 	path = realpath(file, NULL);
 	if (!path)
 		return err_errno(err, errno, "policy '%s'", file);
-	dir = state_open("policies", &ignored);
+	dir = state_open("policies", cache, sizeof(cache), &ignored);
 	if (dir >= 0)
 		*ret = cache_get(dir, path);
 	return *ret ? 0 : make(path, dir, ret, err);

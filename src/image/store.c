@@ -24,35 +24,6 @@
 #define BLOBS  "blobs/sha256"
 #define LAYERS "layers/sha256"
 
-/* Each part of the path, up to the store. */
-static int make_path(char *path)
-{
-	for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-		int r;
-
-		*p = '\0';
-		r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-		*p = '/';
-		if (r < 0)
-			return r;
-	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-}
-
-static int check_owner(int fd, const char *path, struct err *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return err_errno(err, errno, "open '%s'", path);
-	if (st.st_uid != geteuid() || (st.st_mode & 022))
-		return err_set(err, EPERM,
-			       "'%s' belongs to another user, or others may "
-			       "write to it",
-			       path);
-	return 0;
-}
-
 static int make_dirs(struct image_store *s, struct err *err)
 {
 	static const char *const names[] = { "blobs", BLOBS, "layers",
@@ -67,28 +38,8 @@ static int make_dirs(struct image_store *s, struct err *err)
 
 static int open_dir(struct image_store *s, struct err *err)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	size_t len;
-	int r;
-
-	if (state_path(s->path, sizeof(s->path), err) < 0)
-		return -err->code;
-	len = strlen(s->path);
-	if (len + sizeof("/images") > sizeof(s->path))
-		return err_set(err, ENAMETOOLONG, "the state path is too long");
-	(void)strcpy(s->path + len, "/images");
-	s->dir = open(s->path, flags);
-	if (s->dir < 0 && errno == ENOENT) {
-		r = make_path(s->path);
-		if (r < 0)
-			return err_errno(err, -r, "make '%s'", s->path);
-		s->dir = open(s->path, flags);
-	}
-	if (s->dir < 0)
-		return err_errno(err, errno, "open '%s'", s->path);
-	if (check_owner(s->dir, s->path, err) < 0)
-		return -err->code;
-	return make_dirs(s, err);
+	s->dir = state_open("images", s->path, sizeof(s->path), err);
+	return s->dir < 0 ? -err->code : make_dirs(s, err);
 }
 
 int image_store_open(struct image_store **ret, struct err *err)
