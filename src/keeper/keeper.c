@@ -218,7 +218,8 @@ void keeper_close(struct keeper *k)
 		box_release(k, b);
 	}
 	keeper_sweep(k);
-	record_remove(k);
+	if (!k->has_left)
+		record_remove(k);
 	net_done(k);
 	fd_close(&k->sock);
 	k->is_over = true;

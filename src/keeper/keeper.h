@@ -127,6 +127,7 @@ struct keeper {
 	uint32_t serial;
 	pid_t net;      /* the child that makes a network namespace, 0: none */
 	bool is_swept;  /* looked for what others left behind */
+	bool has_left;  /* a group could not be removed: the next start will */
 	bool is_reused; /* more runs will follow: make the next box ahead */
 };
 

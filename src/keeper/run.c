@@ -411,7 +411,8 @@ void run_init_died(struct keeper *k, struct box *b)
 	if (!b->heard)
 		look_at_disks(b);
 	keeper_moment("ended");
-	(void)cg_box_remove(&k->cg, &b->cg);
+	if (cg_box_remove(&k->cg, &b->cg) < 0)
+		k->has_left = true;
 	keeper_moment("removed");
 	tell(k, b->job, WIRE_ENDED, &b->outcome, &b->work, b->work >= 0);
 	box_release(k, b);

@@ -332,7 +332,8 @@ void box_release(struct keeper *k, struct box *b)
 	fd_close(&b->pidfd);
 	fd_close(&b->sock);
 	box_close_disks(b);
-	(void)cg_box_remove(&k->cg, &b->cg);
+	if (cg_box_remove(&k->cg, &b->cg) < 0)
+		k->has_left = true;
 	fd_close(&b->lock);
 	if (b->spec)
 		(void)munmap((void *)b->spec, b->spec->blob.size);
