@@ -310,10 +310,26 @@ TEST(l01_kill_at_200_random_moments)
 	alone(kill_anywhere);
 }
 
+/* Directories of boxes, in whichever hierarchy. */
+static int count_groups(void)
+{
+	FILE *f = popen("find /sys/fs/cgroup -type d "
+			"-name 'cordon-*-[0-9]*' 2>/dev/null | wc -l",
+			"r");
+	int n = -1;
+
+	if (f && fscanf(f, "%d", &n) != 1)
+		n = -1;
+	if (f)
+		(void)pclose(f);
+	return n;
+}
+
 static void kill_many(const char *word)
 {
 	const int n = getenv("CORDON_IN_VM") ? 10 : 100;
 	const int mounts = count_lines("/proc/self/mountinfo");
+	const int groups = count_groups();
 	pid_t pids[100];
 
 	own_runtime();
@@ -326,6 +342,7 @@ static void kill_many(const char *word)
 	for (int i = 0; i < n; i++)
 		(void)waitpid(pids[i], NULL, 0);
 	check_nothing_left(word, mounts);
+	CHECK_INT(count_groups(), groups);
 	forget_runtime();
 }
 

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -25,6 +26,7 @@
 #include "keeper/keeper.h"
 
 #define DIRECTORY "keepers"
+#define YOUNG_S   10
 
 static int open_directory(const struct world *w)
 {
@@ -38,6 +40,7 @@ int record_open(struct keeper *k, struct err *err)
 {
 	_cleanup_fd_ int dir = open_directory(&k->world);
 	static char text[CG_ROLES * (CG_PATH_MAX + 1)];
+	char hidden[32];
 	size_t len = 0;
 
 	k->record = NO_FD;
@@ -53,13 +56,19 @@ int record_open(struct keeper *k, struct err *err)
 	if (dir < 0)
 		return err_errno(err, errno, "make '%s/" DIRECTORY "'",
 				 k->world.runtime);
-	k->record = openat(dir, k->id,
+	/* Whoever sweeps sees it under its name only when it is locked. */
+	(void)snprintf(hidden, sizeof(hidden), ".%s", k->id);
+	k->record = openat(dir, hidden,
 			   O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			   0600);
 	if (k->record < 0 || flock(k->record, LOCK_EX | LOCK_NB) < 0 ||
-	    io_write_all(k->record, text, len) < 0)
-		return err_errno(err, errno, "write '%s/" DIRECTORY "/%s'",
-				 k->world.runtime, k->id);
+	    io_write_all(k->record, text, len) < 0 ||
+	    renameat(dir, hidden, dir, k->id) < 0) {
+		(void)err_errno(err, errno, "write '%s/" DIRECTORY "/%s'",
+				k->world.runtime, k->id);
+		(void)unlinkat(dir, hidden, 0);
+		return -err->code;
+	}
 	return 0;
 }
 
@@ -89,6 +98,17 @@ static int sweep_parent(const char *path, const char *prefix)
 			bad = -EBUSY;
 	(void)closedir(d);
 	return bad;
+}
+
+/* One that is still hidden after a while is of a keeper that died early. */
+static void sweep_hidden(int dir, const char *name)
+{
+	struct stat st;
+
+	if (strlen(name) > 2 &&
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    time(NULL) - st.st_mtime > YOUNG_S)
+		(void)unlinkat(dir, name, 0);
 }
 
 static void sweep_record(int dir, const char *name)
@@ -132,7 +152,9 @@ void record_sweep(const struct world *w)
 		return;
 	}
 	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
+		if (e->d_name[0] == '.')
+			sweep_hidden(dirfd(d), e->d_name);
+		else
 			sweep_record(dirfd(d), e->d_name);
 	(void)closedir(d);
 }
