@@ -489,7 +489,7 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 					       .target = b->target,
 					       .is_rw = b->mode == BIND_RW,
 					       .policy = g->policy,
-					       .policy_name = s->policy };
+					       .policy_name = g->policy_name };
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
 			g->refused = REFUSED_INVALID;
@@ -508,7 +508,7 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		const struct mount_ask ask = { .source = s->workspace,
 					       .target = "/workspace",
 					       .policy = g->policy,
-					       .policy_name = s->policy };
+					       .policy_name = g->policy_name };
 		size_t i = req->n_mounts++;
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
@@ -537,8 +537,8 @@ static int ask_copies(struct guard *g, struct question *q, struct err *err)
 	for (size_t i = 0; i < s->n_copies; i++) {
 		struct spec_copy *c = &s->copies[i];
 
-		if (copy_look(c->dir, g->policy, s->policy, &q->copy_facts[i],
-			      &q->copies[i], err) < 0) {
+		if (copy_look(c->dir, g->policy, g->policy_name,
+			      &q->copy_facts[i], &q->copies[i], err) < 0) {
 			g->refused = REFUSED_INVALID;
 			return err_wrap(err, "copy-out");
 		}
@@ -772,16 +772,19 @@ int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err)
 	return r < 0 ? r : open_copies(ret, err);
 }
 
-/* What the request names, else what applies here: for every face the same. */
-static int find_policy(const struct cordon_spec *s, struct policy **ret,
-		       struct err *err)
+/*
+ * What the request names, else what applies here: for every face the same. The
+ * name it was found by is kept, since a link on its way must not be the box's.
+ */
+static int find_policy(struct guard *g, struct err *err)
 {
-	_cleanup_free_ char *file = NULL;
+	const char *name = g->given->policy;
 
-	if (policy_find(s->policy ? s->policy : getenv("CORDON_POLICY"), &file,
+	if (policy_find(name ? name : getenv("CORDON_POLICY"), &g->policy_name,
 			err) < 0)
 		return -err->code;
-	return file ? policy_load(file, ret, err) : 0;
+	return g->policy_name ? policy_load(g->policy_name, &g->policy, err)
+			      : 0;
 }
 
 int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
@@ -791,7 +794,7 @@ int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
 
 	memset(ret, 0, sizeof(*ret));
 	ret->given = s;
-	if (find_policy(s, &ret->policy, err) < 0)
+	if (find_policy(ret, err) < 0)
 		return -err->code;
 	q = calloc(1, sizeof(*q));
 	if (!q)
@@ -881,6 +884,7 @@ void guard_done(struct guard *g)
 	}
 	free(g->spec);
 	policy_free(g->policy);
+	free(g->policy_name);
 	strv_done(&g->owned);
 	memset(g, 0, sizeof(*g));
 }

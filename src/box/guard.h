@@ -39,6 +39,7 @@ struct guard {
 	const struct cordon_spec *given;
 	struct cordon_spec *spec; /* tightened; strings are shared with given */
 	struct policy *policy;    /* NULL: none applies */
+	char *policy_name;        /* by which it was named or found */
 	struct policy_verdict verdict;
 	enum refusal refused;            /* a result rather than an error */
 	const struct command_rule *rule; /* that decided, if one did */

@@ -986,6 +986,29 @@ layer() {
 	is "$(cat ws/base.yaml)" "version: 1"
 }
 
+@test "policy: a writable volume has no link on the way to the policy that was found" {
+	mkdir -p vol real/cordon home
+	printf '%s\n' 'version: 1' "sandbox: {mount_roots: [$PWD/vol]}" >real/cordon/cordon.yaml
+	ln -s ../real vol/cfg
+	ln -s "$PWD/vol/cfg" home/.config
+	ln -s ../real/cordon/cordon.yaml vol/pol.yaml
+	mkdir away
+	cd away
+	rw=(-v "$dir/vol:/data:rw")
+	HOME=$dir/home XDG_CONFIG_HOME='' denied "through a link in it" "${rw[@]}" -- true
+	XDG_CONFIG_HOME=$dir/vol/cfg denied "through a link in it" "${rw[@]}" -- true
+	CORDON_POLICY=$dir/vol/pol.yaml denied "through a link in it" "${rw[@]}" -- true
+	XDG_CONFIG_HOME=$dir/real gives 0 "" "${rw[@]}" -- true
+	# In the directory itself.
+	ln -s "$dir/vol/pol.yaml" cordon.yaml
+	denied "through a link in it" "${rw[@]}" -- true
+	# The same for a program with the library.
+	rm cordon.yaml
+	CORDON_POLICY=$dir/vol/pol.yaml run "$CORDON_BUILD/tests/librun" \
+		"{\"volumes\": {\"$dir/vol\": {\"bind\": \"/data\", \"mode\": \"rw\"}}}" true
+	has "$output" "through a link in it"
+}
+
 @test "commands: no variable steers what a command loads, unless the policy sets it" {
 	command -v python3 >/dev/null || skip "no python3"
 	mkdir -p ws/ok
