@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Files of a living box, as asked for over a stream socket that a child of its
+ * init serves, with the rights of the box's user and no others.
+ *
+ * One request a connection: struct files_ask, then its path (path_len bytes).
+ * Whatever comes back is foreign: the box may have had its hand in it.
+ *
+ *	FILES_STAT  answer: files_answer, files_entry + link target
+ *	FILES_READ  answer: files_answer, then entries, parents first, each a
+ *	            files_entry, its name (below the path), its link target, its
+ *	            bytes (`size` for a regular file, exactly); closed by an
+ *entry of kind 0 FILES_WRITE the client sends entries as above, closed by kind
+ *0; then comes the answer. `path` must be a directory. FILES_MAKE  a directory
+ *and what is missing above it; answer FILES_PS    answer, then entries with one
+ *line of text each as `name`: "PID PPID STATE START_TICKS UTIME_TICKS RSS_PAGES
+ *UID COMM\tARGS", closed by kind 0 FILES_CHANGES  what the writable layer has;
+ *name, and kind 'C' 'A' 'D'
+ */
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define FILES_MAX_PATH 4096
+
+enum files_op {
+	FILES_STAT = 1,
+	FILES_READ,
+	FILES_WRITE,
+	FILES_MAKE,
+	FILES_PS,
+	FILES_CHANGES,
+};
+
+enum {
+	FILES_NO_OVERWRITE = 1 << 0, /* a directory never replaces a file or
+				      * the reverse: -EISDIR, -ENOTDIR */
+};
+
+struct files_ask {
+	uint32_t op;
+	uint32_t flags;
+	uint32_t path_len;
+	uint32_t reserved;
+	uint64_t max; /* bytes that may be written, 0: no limit of ours */
+};
+
+struct files_answer {
+	struct err err; /* code 0: it was done */
+};
+
+struct files_entry {
+	uint8_t kind; /* 'f' 'd' 'l', 'p' 's' 'c' 'b' only in answers; 0: end */
+	uint8_t pad[3];
+	uint32_t mode; /* 07777 */
+	uint32_t name_len;
+	uint32_t link_len;
+	uint64_t size;
+	int64_t mtime_ns;
+};

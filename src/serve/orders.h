@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the front asks of the parent and of the clerk (docs/daemon.md).
+ *
+ * Both are SOCK_SEQPACKET sockets that the front is born with. A message is a
+ * fixed structure and descriptors; documents travel in sealed memfds. Each
+ * order has a number of the front's choice and gets exactly one answer, in any
+ * order. Who breaks the form is cut off.
+ */
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Descriptors that the front is started with; listeners may be missing. */
+enum {
+	FRONT_FD_PARENT = 3,
+	FRONT_FD_CLERK,
+	FRONT_FD_KEEPER,
+	FRONT_FD_STATE,  /* its own directory */
+	FRONT_FD_OWN,    /* listening: the own socket */
+	FRONT_FD_DOCKER, /* listening: Docker's */
+	FRONT_FDS,
+};
+
+enum order_type {
+	/*
+	 * fds: the request (JSON, below), the peer's connection.
+	 * Answer, if err.code is 0: fds box, work, and the answer (JSON). With
+	 * `refused` only the answer.
+	 */
+	ORDER_PREPARE = 1,
+	/*
+	 * Runs cordon-image: fds: its arguments (NUL-terminated strings, one
+	 * after the other; the first is the sub-command, of a fixed list),
+	 * stdin, stdout, stderr. Answer when it ended: exit_code.
+	 */
+	ORDER_IMAGE,
+	/* Front: it takes connections. No answer. */
+	ORDER_READY,
+	/* Parent: stop taking work, end all boxes, then say DRAINED. */
+	ORDER_DRAIN,
+	ORDER_DRAINED,
+	/* Parent: the policy was read again; fd: a note for people (JSON). */
+	ORDER_POLICY,
+	/*
+	 * To the clerk. fds: the members of the record (a JSON object). `kind`
+	 * is one of ledger/kinds.h. Answer when it is on the disk, or why not.
+	 */
+	ORDER_RECORD,
+	/* Parent or clerk: the answer. */
+	ORDER_ANSWER,
+};
+
+struct order {
+	uint32_t type;
+	uint32_t number;
+	char kind[32]; /* ORDER_RECORD */
+};
+
+struct order_answer {
+	uint32_t type; /* ORDER_ANSWER */
+	uint32_t number;
+	int32_t refused; /* enum refusal of box/prepare.h */
+	int32_t exit_code;
+	struct err err;
+};
+
+/*
+ * The request of ORDER_PREPARE, an object with these members:
+ *
+ *	settings  object, as cordon_spec_set_json() takes it: memory, cpus,
+ *	          pids_limit, volumes, tmpfs, env, user, workdir, image,
+ *	          entrypoint, hostname, labels, name, tty, interactive ...
+ *	command   list of strings; with an image, what replaces its Cmd
+ *	code      list of {language, code, filename}
+ *	run       the run's id, 32 hex digits, for the record
+ *	box       the box's id, for the record
+ *	face      "docker", "cordon", ...: for the record
+ *	clamp     true: numbers above the policy's ceiling are lowered
+ *	exec      true: a further program in a box that was prepared with the
+ *	          same settings; only `work` is wanted, and volumes are not
+ *	          looked at again
+ *
+ * The answer's document:
+ *
+ *	spec      the effective spec, as `cordon run --dry-run` prints it, and
+ *in it: image_id, image, command (after merging with the image) warnings  list
+ *of strings clamped   list of {name, asked, given} decision, rule, reason start
+ *members of the run.start record, complete message   why it was refused
+ */
