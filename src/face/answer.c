@@ -130,11 +130,18 @@ void http_begin(struct http_request *r, int status, const char *type, bool raw)
 		r->is_ended = true;
 }
 
-size_t http_write(struct http_request *r, const void *data, size_t len)
+size_t http_room(struct http_request *r)
 {
 	size_t waiting = bytes_left(&r->conn->out);
-	size_t room = HTTP_MAX_WAITING - MIN(waiting, HTTP_MAX_WAITING);
-	size_t n = MIN(len, room);
+
+	if (waiting > HTTP_MAX_WAITING / 2)
+		r->wants_ready = true;
+	return HTTP_MAX_WAITING - MIN(waiting, HTTP_MAX_WAITING);
+}
+
+size_t http_write(struct http_request *r, const void *data, size_t len)
+{
+	size_t n = MIN(len, http_room(r));
 	char head[24];
 
 	if (r->is_ended || !r->is_begun)

@@ -109,6 +109,8 @@ void http_answer(struct http_request *r, int status, const char *type,
 void http_begin(struct http_request *r, int status, const char *type, bool raw);
 /* How many bytes were taken; less: wait for `ready`. */
 size_t http_write(struct http_request *r, const void *data, size_t len);
+/* Room for so many bytes now; `ready` comes when it was less than half. */
+size_t http_room(struct http_request *r);
 void http_on_ready(struct http_request *r, void (*ready)(void *data));
 void http_end(struct http_request *r);
 
@@ -132,7 +134,7 @@ struct http_pipe *http_upgrade(struct http_request *r, const char *type,
 			       void *data);
 /* As one writev; 256 KiB wait at most, then it takes less. */
 size_t pipe_write(struct http_pipe *p, const struct iovec *v, int n);
-/* Room for so many bytes now. */
-size_t pipe_room(const struct http_pipe *p);
+/* Room for so many bytes now; `ready` comes when it was less than half. */
+size_t pipe_room(struct http_pipe *p);
 void pipe_input_ready(struct http_pipe *p);
 void pipe_end(struct http_pipe *p); /* when all is written, then `gone` */

@@ -156,10 +156,12 @@ static struct bytes *queue_of(const struct http_pipe *p)
 	return p->is_begun ? &c->out : &c->pipe.early;
 }
 
-size_t pipe_room(const struct http_pipe *p)
+size_t pipe_room(struct http_pipe *p)
 {
 	size_t waiting = bytes_left(queue_of(p));
 
+	if (waiting > HTTP_MAX_WAITING / 2)
+		p->wants_ready = true;
 	return HTTP_MAX_WAITING - MIN(waiting, HTTP_MAX_WAITING);
 }
 
