@@ -136,7 +136,8 @@ TAKE(take_labels)
 
 	if (!json_is_object(v))
 		return say_no(&k->said, 400, "%s: a map is expected", w);
-	json_object_foreach (v, name, value) {
+	json_object_foreach(v, name, value)
+	{
 		char text[4096];
 
 		if (!json_is_string(value) || !*name || strchr(name, '='))
@@ -255,8 +256,7 @@ static size_t append(const char **argv, size_t n, json_t *list)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach (list, i, v)
-		argv[n++] = json_string_value(v);
+	json_array_foreach(list, i, v) argv[n++] = json_string_value(v);
 	argv[n] = NULL;
 	return n;
 }
@@ -276,8 +276,8 @@ static bool is_reset(json_t *list)
 static int put_command(struct making *k)
 {
 	static const char *const shell[] = { "/bin/sh", NULL };
-	size_t size = json_array_size(k->cmd) +
-		      json_array_size(k->entrypoint) + 1;
+	size_t size = json_array_size(k->cmd) + json_array_size(k->entrypoint) +
+		      1;
 	bool no_entry = is_reset(k->entrypoint);
 	size_t n = 0;
 
@@ -308,7 +308,8 @@ static int put_env(struct making *k)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach (k->env, i, v) {
+	json_array_foreach(k->env, i, v)
+	{
 		const char *text = json_string_value(v);
 
 		if (!*text || *text == '=')
@@ -415,7 +416,8 @@ static void add_warnings(json_t *list, const struct box_view *v)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach (clamped, i, row) {
+	json_array_foreach(clamped, i, row)
+	{
 		char asked[64];
 		char given[64];
 		char text[256];
@@ -429,9 +431,8 @@ static void add_warnings(json_t *list, const struct box_view *v)
 			       docker_word(doc_str(row, "name")), asked, given);
 		json_array_append_new(list, json_string(text));
 	}
-	json_array_foreach (more, i, row)
-		if (json_is_string(row))
-			json_array_append(list, row);
+	json_array_foreach(more, i, row) if (json_is_string(row))
+		json_array_append(list, row);
 	json_decref(clamped);
 	json_decref(more);
 }
@@ -453,8 +454,8 @@ static void fail_create(struct create *c, const struct err *err)
 			struct box_view v;
 
 			box_look(b, &v);
-			(void)snprintf(taken.text, sizeof(taken.text),
-				       "\"%s\"", v.id);
+			(void)snprintf(taken.text, sizeof(taken.text), "\"%s\"",
+				       v.id);
 		}
 		fail_err(c->ask.r, &taken, c->name_asked);
 		return;

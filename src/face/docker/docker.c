@@ -63,8 +63,7 @@ static const struct error_row {
 	const char *form;
 } errors[] = {
 	{ MGR_NOT_FOUND, 404, "No such container: %n" },
-	{ MGR_AMBIGUOUS, 400,
-	  "Multiple IDs found with provided prefix: %n" },
+	{ MGR_AMBIGUOUS, 400, "Multiple IDs found with provided prefix: %n" },
 	{ MGR_NAME_TAKEN, 409,
 	  "Conflict. The container name \"/%n\" is already in use by "
 	  "container %t. You have to remove (or rename) that container to be "
@@ -76,15 +75,13 @@ static const struct error_row {
 	{ MGR_IS_RUNNING, 409,
 	  "cannot remove container \"/%n\": container is running: stop the "
 	  "container before removing or force remove" },
-	{ MGR_REMOVING, 409,
-	  "removal of container %n is already in progress" },
+	{ MGR_REMOVING, 409, "removal of container %n is already in progress" },
 	{ MGR_HAS_RUN, 409, "exec command %n has already run" },
 	{ MGR_NO_PROGRAM, 400,
 	  "failed to start: exec: %t: executable file not found in $PATH" },
 	{ MGR_NOT_EXECUTABLE, 400, "failed to start: exec: %t" },
 	{ MGR_BUSY, 503, "cordon: %t" },
-	{ MGR_READ_ONLY, 400,
-	  "container %n: rootfs is marked read-only" },
+	{ MGR_READ_ONLY, 400, "container %n: rootfs is marked read-only" },
 	{ MGR_NO_FILE, 404, "%t" },
 	{ MGR_NO_SPACE, 413, "cordon: %t" },
 	{ MGR_UNSUPPORTED, 501, "cordon: %t" },
@@ -290,8 +287,9 @@ json_t *body_parse(const char *text, size_t len, struct err *err)
 	}
 	doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
 	if (!doc) {
-		(void)err_set(err, EINVAL, "invalid JSON: line %d column %d: %s",
-			      at.line, at.column, at.text);
+		(void)err_set(err, EINVAL,
+			      "invalid JSON: line %d column %d: %s", at.line,
+			      at.column, at.text);
 		return NULL;
 	}
 	if (!json_is_object(doc)) {
@@ -544,10 +542,11 @@ static const struct http_route routes[] = {
 	{ "GET", "/plugins/privileges", not_there, 0 },
 	{ "DELETE", "/plugins/{*}", not_there, 0 },
 #define SWARM(path)                                                            \
-	{ "GET", path, not_there, 0 },                                         \
-		{ "GET", path "/{*}", not_there, 0 },                          \
+	{ "GET", path, not_there, 0 }, { "GET", path "/{*}", not_there, 0 },   \
 		{ "POST", path "/{*}", not_there, HTTP_BODY_WHOLE },           \
-		{ "DELETE", path "/{*}", not_there, 0 }
+	{                                                                      \
+		"DELETE", path "/{*}", not_there, 0                            \
+	}
 	SWARM("/swarm"),
 	SWARM("/nodes"),
 	SWARM("/services"),

@@ -96,12 +96,12 @@ static bool fits(const struct events *x, const struct event *e,
 
 static json_t *event_doc(const struct event *e, json_t *attributes)
 {
-	json_t *doc = json_pack(
-		"{s:s,s:s,s:{s:s,s:O},s:s,s:I,s:I}", "Type", e->type, "Action",
-		e->action, "Actor", "ID", e->id ? e->id : "", "Attributes",
-		attributes, "scope", "local", "time",
-		(json_int_t)(e->time_ns / 1000000000), "timeNano",
-		(json_int_t)e->time_ns);
+	json_t *doc = json_pack("{s:s,s:s,s:{s:s,s:O},s:s,s:I,s:I}", "Type",
+				e->type, "Action", e->action, "Actor", "ID",
+				e->id ? e->id : "", "Attributes", attributes,
+				"scope", "local", "time",
+				(json_int_t)(e->time_ns / 1000000000),
+				"timeNano", (json_int_t)e->time_ns);
 
 	if (doc && strcmp(e->type, "container") == 0) {
 		json_object_set_new(doc, "status", json_string(e->action));

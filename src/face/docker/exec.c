@@ -160,9 +160,9 @@ int making_exec(struct making *k, json_t *body)
 	k->argv = calloc(n + json_array_size(k->env) + 2, sizeof(*k->argv));
 	if (!k->argv)
 		abort();
-	json_array_foreach (k->cmd, i, v)
-		k->argv[i] = json_string_value(v);
-	json_array_foreach (k->env, i, v) {
+	json_array_foreach(k->cmd, i, v) k->argv[i] = json_string_value(v);
+	json_array_foreach(k->env, i, v)
+	{
 		const char *text = json_string_value(v);
 
 		if (!*text || *text == '=')

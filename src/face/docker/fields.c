@@ -105,8 +105,7 @@ static bool is_twice(json_t *object, const char *name)
 	json_t *v;
 	int n = 0;
 
-	json_object_foreach (object, other, v)
-		n += strcasecmp(other, name) == 0;
+	json_object_foreach(object, other, v) n += strcasecmp(other, name) == 0;
 	return n > 1;
 }
 
@@ -117,7 +116,8 @@ int fields_take(const struct field *table, const char *where, json_t *object,
 	const char *name;
 	json_t *v;
 
-	json_object_foreach (object, name, v) {
+	json_object_foreach(object, name, v)
+	{
 		const struct field *f = find(table, name);
 		bool is_unknown = !f;
 		char full[160];
@@ -183,9 +183,9 @@ json_t *need_strs(struct making *k, json_t *v, const char *where, bool or_one)
 		return json_pack("[O]", v);
 	if (!json_is_array(v))
 		return (void)wrong(k, where, "a list of texts"), NULL;
-	json_array_foreach (v, i, item)
-		if (!json_is_string(item))
-			return (void)wrong(k, where, "a list of texts"), NULL;
+	json_array_foreach(v, i, item) if (!json_is_string(item)) return (
+		void)wrong(k, where, "a list of texts"),
+		NULL;
 	return json_incref(v);
 }
 
@@ -229,7 +229,8 @@ bool set_has(const struct making *k, const char *name, const char *part)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach (json_object_get(k->settings, name), i, v) {
+	json_array_foreach(json_object_get(k->settings, name), i, v)
+	{
 		const char *text = json_string_value(v);
 		const char *colon = strchr(text, ':');
 		size_t len = strlen(part);

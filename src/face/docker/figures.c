@@ -112,8 +112,8 @@ HANDLER(get_top)
 	}
 	t = ask_new(r, d, sizeof(*t), NULL);
 	t->started_ns = v.started_ns;
-	t->is_aux = args && (strcmp(args, "aux") == 0 ||
-			     strcmp(args, "-aux") == 0);
+	t->is_aux = args &&
+		    (strcmp(args, "aux") == 0 || strcmp(args, "-aux") == 0);
 	t->ask.call = box_top(b, top_done, t);
 }
 
@@ -151,16 +151,17 @@ static json_int_t system_ns(const struct box_usage *u)
 
 static json_t *cpu_of(const struct box_usage *u)
 {
-	return json_pack(
-		"{s:{s:I,s:I,s:I},s:I,s:I,s:{s:I,s:I,s:I}}", "cpu_usage",
-		"total_usage", (json_int_t)(u->cpu_us * 1000),
-		"usage_in_kernelmode", (json_int_t)(u->cpu_system_us * 1000),
-		"usage_in_usermode", (json_int_t)(u->cpu_user_us * 1000),
-		"system_cpu_usage", system_ns(u), "online_cpus",
-		(json_int_t)u->cpus, "throttling_data", "periods",
-		(json_int_t)u->periods, "throttled_periods",
-		(json_int_t)u->throttled, "throttled_time",
-		(json_int_t)(u->throttled_us * 1000));
+	return json_pack("{s:{s:I,s:I,s:I},s:I,s:I,s:{s:I,s:I,s:I}}",
+			 "cpu_usage", "total_usage",
+			 (json_int_t)(u->cpu_us * 1000), "usage_in_kernelmode",
+			 (json_int_t)(u->cpu_system_us * 1000),
+			 "usage_in_usermode",
+			 (json_int_t)(u->cpu_user_us * 1000),
+			 "system_cpu_usage", system_ns(u), "online_cpus",
+			 (json_int_t)u->cpus, "throttling_data", "periods",
+			 (json_int_t)u->periods, "throttled_periods",
+			 (json_int_t)u->throttled, "throttled_time",
+			 (json_int_t)(u->throttled_us * 1000));
 }
 
 static json_t *stats_of(const struct stats *s, const struct box_view *v)
@@ -313,10 +314,9 @@ static void changes_done(void *arg, const struct file_change *v, size_t n,
 	}
 	list = json_array();
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(list,
-				      json_pack("{s:o,s:i}", "Path",
-						text_of(v[i].path), "Kind",
-						v[i].kind));
+		json_array_append_new(list, json_pack("{s:o,s:i}", "Path",
+						      text_of(v[i].path),
+						      "Kind", v[i].kind));
 	answer_json(a->r, 200, list);
 }
 

@@ -29,13 +29,15 @@ static json_t *values_of(json_t *v)
 	if (json_is_string(v)) {
 		json_array_append(list, v);
 	} else if (json_is_array(v)) {
-		json_array_foreach (v, i, item) {
+		json_array_foreach(v, i, item)
+		{
 			if (!json_is_string(item))
 				goto bad;
 			json_array_append(list, item);
 		}
 	} else if (json_is_object(v)) {
-		json_object_foreach (v, key, item) {
+		json_object_foreach(v, key, item)
+		{
 			if (!json_is_boolean(item))
 				goto bad;
 			if (json_is_true(item))
@@ -61,7 +63,8 @@ json_t *filters_parse(const char *text, const char *known, struct err *err)
 		json_decref(out);
 		return NULL;
 	}
-	json_object_foreach (doc, name, v) {
+	json_object_foreach(doc, name, v)
+	{
 		json_t *list = is_known(known, name) ? values_of(v) : NULL;
 
 		if (!list) {
@@ -102,9 +105,8 @@ bool filters_any(const json_t *filters, const char *name, filter_fn *fn,
 
 	if (json_array_size(list) == 0)
 		return true;
-	json_array_foreach (list, i, v)
-		if (fn(json_string_value(v), arg))
-			return true;
+	json_array_foreach(list, i,
+			   v) if (fn(json_string_value(v), arg)) return true;
 	return false;
 }
 
@@ -130,11 +132,11 @@ bool filters_labels(const json_t *filters, json_t *labels)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach (json_object_get(filters, "label"), i, v)
-		if (!has_label(labels, json_string_value(v)))
-			return false;
-	json_array_foreach (json_object_get(filters, "label!"), i, v)
-		if (has_label(labels, json_string_value(v)))
-			return false;
+	json_array_foreach(
+		json_object_get(filters, "label"), i,
+		v) if (!has_label(labels, json_string_value(v))) return false;
+	json_array_foreach(json_object_get(filters, "label!"), i,
+			   v) if (has_label(labels,
+					    json_string_value(v))) return false;
 	return true;
 }

@@ -60,12 +60,9 @@ uint32_t go_mode(uint32_t mode)
 	static const struct {
 		uint32_t kind, bits;
 	} kinds[] = {
-		{ S_IFDIR, 1U << 31 },
-		{ S_IFLNK, 1U << 27 },
-		{ S_IFBLK, 1U << 26 },
-		{ S_IFCHR, 1U << 26 | 1U << 21 },
-		{ S_IFIFO, 1U << 25 },
-		{ S_IFSOCK, 1U << 24 },
+		{ S_IFDIR, 1U << 31 }, { S_IFLNK, 1U << 27 },
+		{ S_IFBLK, 1U << 26 }, { S_IFCHR, 1U << 26 | 1U << 21 },
+		{ S_IFIFO, 1U << 25 }, { S_IFSOCK, 1U << 24 },
 	};
 	uint32_t out = mode & 0777;
 

@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "face/docker/fields.h"
 
-#define TAKE(name) static int name(struct making *k, json_t *v, const char *w)
+#define TAKE(name)   static int name(struct making *k, json_t *v, const char *w)
 #define LEAST_MEMORY (6 << 20)
 
 /* ---- numbers ---- */
@@ -38,17 +38,17 @@ TAKE(take_memory_swap)
 
 static int check_swap(struct making *k)
 {
-	int64_t memory =
-		json_integer_value(json_object_get(k->host, "Memory"));
-	int64_t swap =
-		json_integer_value(json_object_get(k->host, "MemorySwap"));
+	int64_t memory = json_integer_value(json_object_get(k->host, "Memory"));
+	int64_t swap = json_integer_value(
+		json_object_get(k->host, "MemorySwap"));
 
 	if (swap == 0)
 		return 0;
 	if (swap > 0 && memory == 0)
-		return say_no(&k->said, 400,
-			      "HostConfig.MemorySwap: You should always set the "
-			      "Memory limit when using Memoryswap limit");
+		return say_no(
+			&k->said, 400,
+			"HostConfig.MemorySwap: You should always set the "
+			"Memory limit when using Memoryswap limit");
 	if (swap > 0 && swap < memory)
 		return say_no(&k->said, 400,
 			      "HostConfig.MemorySwap: Minimum memoryswap limit "
@@ -121,10 +121,10 @@ TAKE(take_cpu_period)
 /* The period first: what a quota means depends on it. */
 static int put_quota(struct making *k)
 {
-	int64_t quota =
-		json_integer_value(json_object_get(k->host, "CpuQuota"));
-	int64_t period =
-		json_integer_value(json_object_get(k->host, "CpuPeriod"));
+	int64_t quota = json_integer_value(
+		json_object_get(k->host, "CpuQuota"));
+	int64_t period = json_integer_value(
+		json_object_get(k->host, "CpuPeriod"));
 
 	if (json_object_get(k->settings, "cpus") && (quota > 0 || period > 0))
 		return say_no(&k->said, 400,
@@ -207,7 +207,8 @@ TAKE(take_ulimits)
 
 	if (!json_is_array(v))
 		return say_no(&k->said, 400, "%s: a list is expected", w);
-	json_array_foreach (v, i, row) {
+	json_array_foreach(v, i, row)
+	{
 		const char *name = doc_str(row, "Name");
 		int64_t soft, hard;
 		char text[96];
@@ -252,7 +253,8 @@ TAKE(take_storage)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach (v, name, value) {
+	json_object_foreach(v, name, value)
+	{
 		uint64_t bytes;
 
 		if (strcmp(name, "size") != 0)
@@ -291,7 +293,8 @@ TAKE(take_restart)
 		return say_no(&k->said, 400, "%s: a map is expected", w);
 	if (!*name || strcmp(name, "no") == 0)
 		return 0;
-	if (strcmp(name, "always") != 0 && strcmp(name, "unless-stopped") != 0 &&
+	if (strcmp(name, "always") != 0 &&
+	    strcmp(name, "unless-stopped") != 0 &&
 	    strcmp(name, "on-failure") != 0)
 		return say_no(&k->said, 400, "%s: invalid restart policy %.40s",
 			      w, name);
@@ -329,7 +332,8 @@ TAKE(take_extra_hosts)
 	size_t i;
 	int n = 0;
 
-	json_array_foreach (list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		const char *text = json_string_value(item);
 		size_t len = strcspn(text, ":=");
 		char line[512];
@@ -363,7 +367,8 @@ TAKE(take_groups)
 	size_t i;
 	int n = 0;
 
-	json_array_foreach (list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		const char *text = json_string_value(item);
 
 		if (!k->policy.allow_root_inside && *text &&
@@ -534,7 +539,8 @@ int take_networking(struct making *k, json_t *v, const char *where)
 	if (!json_is_object(v) || (is_requested(all) && !json_is_object(all)))
 		return say_no(&k->said, 400,
 			      "NetworkingConfig: a map is expected");
-	json_object_foreach (all, name, each) {
+	json_object_foreach(all, name, each)
+	{
 		if (strcmp(name, "default") != 0 && strcmp(name, "none") != 0 &&
 		    strcmp(name, "bridge") != 0)
 			return say_no(&k->said, 400, "network %.60s not found",

@@ -65,7 +65,8 @@ static void put_loaded(struct move *m, struct buf *out, json_t *image)
 		image_event(m->ask.d, peer, "import", id, id);
 		return;
 	}
-	json_array_foreach (names, i, v) {
+	json_array_foreach(names, i, v)
+	{
 		(void)snprintf(text, sizeof(text), "Loaded image: %.400s\n",
 			       json_string_value(v));
 		put_line(out, json_pack("{s:s}", "stream", text));
@@ -91,8 +92,7 @@ static void in_answer(struct move *m)
 		return;
 	}
 	buf_init(&out, (size_t)1 << 20);
-	json_array_foreach (images, i, v)
-		put_loaded(m, &out, v);
+	json_array_foreach(images, i, v) put_loaded(m, &out, v);
 	http_begin(m->ask.r, 200, JSON_TYPE, false);
 	if (out.len > 0)
 		(void)http_write(m->ask.r, out.data, out.len);
@@ -134,8 +134,9 @@ static size_t in_body(void *data, const char *bytes, size_t len)
 
 static void in_ready(void *arg)
 {
-	/* The run's argument is its job's; the request is found by the body. */
-	(void)arg;
+	struct move *m = arg;
+
+	http_body_ready(m->ask.r);
 }
 
 static void take_in(struct move *m, const char *const *args)
@@ -145,7 +146,7 @@ static void take_in(struct move *m, const char *const *args)
 	if (!m->job)
 		m->has_ended = true;
 	else
-		image_run_on_ready(image_job_run(m->job), in_ready);
+		image_job_on_ready(m->job, in_ready);
 	http_on_body(m->ask.r, in_body);
 }
 

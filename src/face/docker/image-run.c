@@ -11,6 +11,7 @@ struct image_job {
 	struct image_run *run;
 	struct buf out;
 	image_job_fn *done;
+	void (*ready)(void *arg);
 	void *arg;
 	bool has_end, has_done;
 	struct err err;
@@ -35,7 +36,8 @@ static void maybe_tell(struct image_job *j)
 	if (!j->err.code && j->out.len > 0)
 		doc = json_loadb(j->out.data, j->out.len, 0, NULL);
 	if (!j->err.code && j->out.len > 0 && !doc)
-		(void)err_set(&j->err, EIO, "what cordon-image said is no JSON");
+		(void)err_set(&j->err, EIO,
+			      "what cordon-image said is no JSON");
 	j->done(j->arg, doc, j->err.code ? &j->err : NULL);
 	json_decref(doc);
 	job_free(j);
@@ -97,6 +99,19 @@ struct image_run *image_job_run(struct image_job *j)
 	return j->run;
 }
 
+static void job_ready(void *arg)
+{
+	struct image_job *j = arg;
+
+	j->ready(j->arg);
+}
+
+void image_job_on_ready(struct image_job *j, void (*ready)(void *arg))
+{
+	j->ready = ready;
+	image_run_on_ready(j->run, job_ready);
+}
+
 void image_job_drop(struct image_job *j)
 {
 	if (j->run)
@@ -106,8 +121,7 @@ void image_job_drop(struct image_job *j)
 
 /* ---- what went wrong ---- */
 
-void image_fail(struct http_request *r, const struct err *err,
-		const char *name)
+void image_fail(struct http_request *r, const struct err *err, const char *name)
 {
 	static const struct {
 		const char *part;

@@ -17,9 +17,10 @@ typedef void image_job_fn(void *arg, json_t *doc, const struct err *err);
 /* NULL with *err; args are copied. */
 struct image_job *image_job_new(struct docker *d, const struct peer *peer,
 				const char *const *args, bool has_input,
-				image_job_fn *done, void *arg,
-				struct err *err);
+				image_job_fn *done, void *arg, struct err *err);
 struct image_run *image_job_run(struct image_job *j);
+/* To be told, with the callback's argument, when it takes input again. */
+void image_job_on_ready(struct image_job *j, void (*ready)(void *arg));
 /* Before its end: the callback does not come any more. */
 void image_job_drop(struct image_job *j);
 

@@ -28,8 +28,9 @@ static json_int_t seconds_of(const char *text)
 {
 	struct tm tm = { 0 };
 
-	return strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) ? (json_int_t)timegm(&tm)
-							: 0;
+	return strptime(text, "%Y-%m-%dT%H:%M:%S", &tm)
+		       ? (json_int_t)timegm(&tm)
+		       : 0;
 }
 
 static json_t *digests_of(json_t *names, const char *manifest)
@@ -38,7 +39,8 @@ static json_t *digests_of(json_t *names, const char *manifest)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach (names, i, v) {
+	json_array_foreach(names, i, v)
+	{
 		const char *name = json_string_value(v);
 		const char *colon = name ? strrchr(name, ':') : NULL;
 		char text[REF_MAX + 80];
@@ -84,7 +86,8 @@ static void listed(void *arg, json_t *doc, const struct err *err)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach (doc, i, v) {
+	json_array_foreach(doc, i, v)
+	{
 		json_t *row = row_of(v);
 
 		if (row)
@@ -171,7 +174,8 @@ static bool fits_reference(const char *value, void *arg)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach (json_object_get(arg, "RepoTags"), i, v) {
+	json_array_foreach(json_object_get(arg, "RepoTags"), i, v)
+	{
 		const char *tag = json_string_value(v);
 		char name[REF_MAX];
 		char *colon;
@@ -190,8 +194,8 @@ static bool fits_reference(const char *value, void *arg)
 
 static bool fits_dangling(const char *value, void *arg)
 {
-	bool is_dangling =
-		json_array_size(json_object_get(arg, "RepoTags")) == 0;
+	bool is_dangling = json_array_size(json_object_get(arg, "RepoTags")) ==
+			   0;
 
 	return is_dangling == bool_parse(value);
 }
@@ -204,11 +208,14 @@ static json_int_t made(json_t *list, const json_t *f, const char *name)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach (list, i, row)
-		if (text && (fits_reference(text, row) ||
-			     strstr(doc_str(row, "Id"), text)))
-			return json_integer_value(
-				json_object_get(row, "Created"));
+	json_array_foreach(list, i, row) if (
+		text &&
+		(fits_reference(text, row) ||
+		 strstr(doc_str(row, "Id"),
+			text))) return json_integer_value(json_object_get(row,
+									  "Crea"
+									  "te"
+									  "d"));
 	return 0;
 }
 
@@ -229,9 +236,10 @@ static void images_have(void *arg, json_t *list, const struct err *err)
 	before = made(list, x->filters, "before");
 	since = made(list, x->filters, "since");
 	out = json_array();
-	json_array_foreach (list, i, row) {
-		json_int_t t =
-			json_integer_value(json_object_get(row, "Created"));
+	json_array_foreach(list, i, row)
+	{
+		json_int_t t = json_integer_value(
+			json_object_get(row, "Created"));
 
 		if ((filters_has(x->filters, "before") && t >= before) ||
 		    (filters_has(x->filters, "since") && t <= since))
@@ -334,8 +342,7 @@ static void history_have(void *arg, json_t *doc, const struct err *err)
 				  is_top ? json_incref(json_object_get(
 						   image, "RepoTags"))
 					 : json_pack("n"),
-				  "Size", 0, "Comment",
-				  doc_str(h, "Comment")));
+				  "Size", 0, "Comment", doc_str(h, "Comment")));
 	}
 	answer_json(x->ask.r, 200, out);
 }
@@ -437,11 +444,12 @@ static json_t *removed_list(struct image_ask *x, json_t *doc)
 		json_t *v;
 		size_t i;
 
-		json_array_foreach (json_object_get(doc, kinds[k].list), i, v) {
+		json_array_foreach(json_object_get(doc, kinds[k].list), i, v)
+		{
 			const char *text = json_string_value(v);
 
-			json_array_append_new(
-				out, json_pack("{s:O}", kinds[k].name, v));
+			json_array_append_new(out, json_pack("{s:O}",
+							     kinds[k].name, v));
 			image_event(x->ask.d, http_peer(x->ask.r),
 				    kinds[k].action, text, text);
 		}
@@ -510,20 +518,21 @@ HANDLER(delete_image)
 	if (is_used(d, http_peer(r), name, user, &is_running) &&
 	    (!force || is_running)) {
 		fail(r, 409,
-		     "conflict: unable to remove repository reference \"%.200s\""
+		     "conflict: unable to remove repository reference "
+		     "\"%.200s\""
 		     " (%s) - container %.12s is using its referenced image",
 		     name, is_running ? "cannot be forced" : "must force",
 		     user);
 		return;
 	}
 	x = ask_new(r, d, sizeof(*x), image_ask_gone);
-	x->job = image_job_new(
-		d, http_peer(r),
-		force ? (const char *[]){ "rm", "--json", "--force", "--",
-					  x->ask.name, NULL }
-		      : (const char *[]){ "rm", "--json", "--", x->ask.name,
-					  NULL },
-		false, removed, x, &err);
+	x->job = image_job_new(d, http_peer(r),
+			       force ? (const char *[]){ "rm", "--json",
+							 "--force", "--",
+							 x->ask.name, NULL }
+				     : (const char *[]){ "rm", "--json", "--",
+							 x->ask.name, NULL },
+			       false, removed, x, &err);
 	if (!x->job)
 		image_fail(r, &err, name);
 }
@@ -564,11 +573,12 @@ HANDLER(post_images_prune)
 	      filters_any(f, "dangling", is_false, NULL);
 	json_decref(f);
 	x = ask_new(r, d, sizeof(*x), image_ask_gone);
-	x->job = image_job_new(
-		d, http_peer(r),
-		all ? (const char *[]){ "prune", "--json", "--all", NULL }
-		    : (const char *[]){ "prune", "--json", NULL },
-		false, pruned, x, &err);
+	x->job = image_job_new(d, http_peer(r),
+			       all ? (const char *[]){ "prune", "--json",
+						       "--all", NULL }
+				   : (const char *[]){ "prune", "--json",
+						       NULL },
+			       false, pruned, x, &err);
 	if (!x->job)
 		image_fail(r, &err, "");
 }

@@ -53,8 +53,7 @@ const char *state_name(enum box_state s)
 
 const char *image_of(json_t *extra, json_t *spec)
 {
-	const char *asked =
-		doc_str(json_object_get(extra, "Config"), "Image");
+	const char *asked = doc_str(json_object_get(extra, "Config"), "Image");
 
 	if (*asked)
 		return asked;
@@ -88,7 +87,8 @@ json_t *mounts_of(json_t *spec)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach (json_object_get(spec, "volumes"), i, v) {
+	json_array_foreach(json_object_get(spec, "volumes"), i, v)
+	{
 		bool is_rw = strcmp(doc_str(v, "mode"), "rw") == 0;
 
 		json_array_append_new(
@@ -108,8 +108,7 @@ static void append_all(json_t *to, json_t *from)
 
 	if (json_is_string(from))
 		json_array_append(to, from);
-	json_array_foreach (from, i, v)
-		json_array_append(to, v);
+	json_array_foreach(from, i, v) json_array_append(to, v);
 }
 
 void path_and_args(json_t *extra, json_t *spec, const char **ret_path,
@@ -147,15 +146,16 @@ static json_t *state_of(const struct box_view *v)
 {
 	bool is_running = v->state == BOX_RUNNING || v->state == BOX_PAUSED;
 
-	return json_pack(
-		"{s:s,s:b,s:b,s:b,s:b,s:b,s:I,s:i,s:s,s:o,s:o}", "Status",
-		state_name(v->state), "Running", is_running, "Paused",
-		v->state == BOX_PAUSED, "Restarting", 0, "OOMKilled",
-		v->oom_killed, "Dead", v->state == BOX_GONE, "Pid",
-		(json_int_t)(is_running ? v->pid : 0), "ExitCode",
-		is_running ? 0 : v->exit_code, "Error",
-		v->error ? v->error : "", "StartedAt", time_of(v->started_ns),
-		"FinishedAt", time_of(is_running ? 0 : v->finished_ns));
+	return json_pack("{s:s,s:b,s:b,s:b,s:b,s:b,s:I,s:i,s:s,s:o,s:o}",
+			 "Status", state_name(v->state), "Running", is_running,
+			 "Paused", v->state == BOX_PAUSED, "Restarting", 0,
+			 "OOMKilled", v->oom_killed, "Dead",
+			 v->state == BOX_GONE, "Pid",
+			 (json_int_t)(is_running ? v->pid : 0), "ExitCode",
+			 is_running ? 0 : v->exit_code, "Error",
+			 v->error ? v->error : "", "StartedAt",
+			 time_of(v->started_ns), "FinishedAt",
+			 time_of(is_running ? 0 : v->finished_ns));
 }
 
 static void put_default(json_t *object, const char *name, json_t *value)
@@ -237,8 +237,8 @@ static void put_effective(json_t *h, json_t *spec)
 	if (!json_is_number(cpus))
 		return;
 	if (json_integer_value(json_object_get(h, "CpuQuota")) > 0) {
-		json_int_t period =
-			json_integer_value(json_object_get(h, "CpuPeriod"));
+		json_int_t period = json_integer_value(
+			json_object_get(h, "CpuPeriod"));
 		double q = json_number_value(cpus) *
 			   (double)(period > 0 ? period : 100000);
 
@@ -246,10 +246,9 @@ static void put_effective(json_t *h, json_t *spec)
 				    json_integer((json_int_t)llround(q)));
 		return;
 	}
-	json_object_set_new(
-		h, "NanoCpus",
-		json_integer((json_int_t)llround(json_number_value(cpus) *
-						 1e9)));
+	json_object_set_new(h, "NanoCpus",
+			    json_integer((json_int_t)llround(
+				    json_number_value(cpus) * 1e9)));
 }
 
 static json_t *host_of(json_t *extra, json_t *spec, const struct box_view *v)

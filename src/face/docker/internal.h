@@ -34,7 +34,7 @@
 #define DOCKER_COMPAT  "28.0.0"
 
 /* Versions as numbers: 1.42 is 1042. Without a prefix, the newest. */
-#define VERSION(major, minor) ((major) * 1000U + (minor))
+#define VERSION(major, minor) ((major)*1000U + (minor))
 
 #define JSON_TYPE "application/json"
 #define TEXT_TYPE "text/plain; charset=utf-8"

@@ -39,8 +39,8 @@ static void started(void *arg, const struct err *err)
 	struct err named;
 	struct box *b;
 
-	if (!err || (err->code != MGR_NO_PROGRAM &&
-		     err->code != MGR_NOT_EXECUTABLE)) {
+	if (!err ||
+	    (err->code != MGR_NO_PROGRAM && err->code != MGR_NOT_EXECUTABLE)) {
 		ask_done_empty(arg, err);
 		return;
 	}
@@ -419,9 +419,9 @@ static void prune_next(struct prune *p)
 
 		if (n == 0)
 			break;
-		(void)snprintf(
-			p->id, sizeof(p->id), "%s",
-			json_string_value(json_array_get(p->ids, n - 1)));
+		(void)snprintf(p->id, sizeof(p->id), "%s",
+			       json_string_value(
+				       json_array_get(p->ids, n - 1)));
 		json_array_remove(p->ids, n - 1);
 		b = box_find(p->ask.d->m, http_peer(p->ask.r), p->id, &err);
 		if (!b)

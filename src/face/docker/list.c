@@ -53,7 +53,8 @@ static char *command_text(json_t *extra, json_t *spec)
 	path_and_args(extra, spec, &path, &args);
 	buf_init(&out, 1 << 16);
 	buf_puts(&out, path);
-	json_array_foreach (args, i, v) {
+	json_array_foreach(args, i, v)
+	{
 		const char *text = json_string_value(v);
 
 		text = text ? text : "";
@@ -255,7 +256,8 @@ HANDLER(get_containers)
 		fail(r, 400, "limit: '%.40s' is not a number", text);
 		return;
 	}
-	f = need_filters(r, "id name label status ancestor exited before since");
+	f = need_filters(r,
+			 "id name label status ancestor exited before since");
 	if (!f)
 		return;
 	if (filters_has(f, "status") &&

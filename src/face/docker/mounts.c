@@ -13,10 +13,11 @@
 static int check_path(struct making *k, const char *path, const char *where)
 {
 	if (*path != '/' || strlen(path) > 4000)
-		return say_no(&k->said, 400,
-			      "%s: invalid mount path: '%.100s' mount path must "
-			      "be absolute",
-			      where, path);
+		return say_no(
+			&k->said, 400,
+			"%s: invalid mount path: '%.100s' mount path must "
+			"be absolute",
+			where, path);
 	if (strchr(path, ':'))
 		return say_no(&k->said, 400, "%s: '%.100s' has a colon", where,
 			      path);
@@ -36,8 +37,8 @@ static int add_bind(struct making *k, const char *from, const char *to,
 	if (check_path(k, from, where) < 0 || check_path(k, to, where) < 0)
 		return -1;
 	if (set_has(k, "volumes", to))
-		return say_no(&k->said, 400, "%s: Duplicate mount point: %.100s",
-			      where, to);
+		return say_no(&k->said, 400,
+			      "%s: Duplicate mount point: %.100s", where, to);
 	(void)snprintf(text, sizeof(text), "%s:%s:%s", from, to,
 		       is_ro ? "ro" : "rw");
 	set_add(k, "volumes", text);
@@ -104,9 +105,8 @@ int take_binds(struct making *k, json_t *v, const char *where)
 	size_t i;
 	int n = list ? 0 : -1;
 
-	json_array_foreach (list, i, item)
-		if (n == 0)
-			n = take_bind(k, json_string_value(item), where);
+	json_array_foreach(list, i, item) if (n == 0)
+		n = take_bind(k, json_string_value(item), where);
 	json_decref(list);
 	return n;
 }
@@ -168,7 +168,8 @@ int take_tmpfs(struct making *k, json_t *v, const char *where)
 
 	if (!json_is_object(v))
 		return say_no(&k->said, 400, "%s: a map is expected", where);
-	json_object_foreach (v, to, value) {
+	json_object_foreach(v, to, value)
+	{
 		char options[256];
 
 		if (!json_is_string(value))
@@ -219,9 +220,10 @@ static int mount_tmpfs(struct making *k, json_t *m, const char *where)
 	int r;
 
 	if (is_requested(json_object_get(o, "Options")))
-		return say_no(&k->said, 501,
-			      "cordon: %s.TmpfsOptions.Options is not supported",
-			      where);
+		return say_no(
+			&k->said, 501,
+			"cordon: %s.TmpfsOptions.Options is not supported",
+			where);
 	buf_init(&out, 128);
 	if (bytes > 0)
 		(void)buf_printf(&out, "size=%lld", (long long)bytes);
@@ -245,8 +247,8 @@ static int mount_volume(struct making *k, json_t *m, const char *where)
 			      "cordon: %s: the volume %.60s: named volumes is "
 			      "not supported; bind a directory",
 			      where, source);
-	if (is_requested(json_object_get(
-		    json_object_get(m, "VolumeOptions"), "DriverConfig")))
+	if (is_requested(json_object_get(json_object_get(m, "VolumeOptions"),
+					 "DriverConfig")))
 		return say_no(&k->said, 403,
 			      "cordon: %s.VolumeOptions.DriverConfig is "
 			      "refused: there are no volume drivers",
@@ -270,7 +272,8 @@ int take_mounts(struct making *k, json_t *v, const char *where)
 
 	if (!json_is_array(v))
 		return say_no(&k->said, 400, "%s: a list is expected", where);
-	json_array_foreach (v, i, m) {
+	json_array_foreach(v, i, m)
+	{
 		const char *type = doc_str(m, "Type");
 		size_t t = 0;
 
@@ -293,7 +296,8 @@ int take_volumes(struct making *k, json_t *v)
 	const char *path;
 	json_t *unused;
 
-	json_object_foreach (v, path, unused) {
+	json_object_foreach(v, path, unused)
+	{
 		if (check_path(k, path, "Volumes") < 0)
 			return -1;
 		if (set_has(k, "volumes", path) ||

@@ -31,8 +31,8 @@ void docker_policy(struct docker *d, const struct peer *peer,
 	*ret = (struct docker_policy){
 		.allow_root_inside = json_is_true(
 			json_object_get(docker, "allow_root_inside")),
-		.kill_on_disconnect =
-			strcmp(doc_str(exec, "on_disconnect"), "kill") == 0,
+		.kill_on_disconnect = strcmp(doc_str(exec, "on_disconnect"),
+					     "kill") == 0,
 		.kill_children = strcmp(doc_str(exec, "children"), "kill") == 0,
 		.shims = !json_is_false(json_object_get(exec, "shims")),
 		.max_output = number_of(json_object_get(exec, "max_output"), 0),

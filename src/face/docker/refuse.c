@@ -12,7 +12,8 @@
 
 static bool is_of_another(const char *mode)
 {
-	return strcmp(mode, "host") == 0 || strncmp(mode, "container:", 10) == 0;
+	return strcmp(mode, "host") == 0 ||
+	       strncmp(mode, "container:", 10) == 0;
 }
 
 int take_namespace(struct making *k, json_t *v, const char *where)
@@ -114,9 +115,8 @@ int take_security(struct making *k, json_t *v, const char *where)
 	size_t i;
 	int n = list ? 0 : -1;
 
-	json_array_foreach (list, i, item)
-		if (n == 0)
-			n = take_option(k, json_string_value(item), where);
+	json_array_foreach(list, i, item) if (n == 0)
+		n = take_option(k, json_string_value(item), where);
 	json_decref(list);
 	return n;
 }

@@ -151,7 +151,7 @@ static void df_have(void *arg, json_t *images, const struct err *err)
 		fail_err(r, err, "");
 		return;
 	}
-	json_array_foreach (images, i, v)
+	json_array_foreach(images, i, v)
 		layers += json_integer_value(json_object_get(v, "Size"));
 	rows = json_array();
 	n = box_list(l->ask.d->m, http_peer(r), &boxes);
