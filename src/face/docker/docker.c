@@ -148,7 +148,7 @@ static void put_message(struct http_request *r, int status, const char *text)
 		    json_pack("{s:s}", "message", text[0] ? text : "failed"));
 }
 
-void fail(struct http_request *r, int status, const char *fmt, ...)
+void answer_fail(struct http_request *r, int status, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -160,7 +160,7 @@ void fail(struct http_request *r, int status, const char *fmt, ...)
 	put_message(r, status, text);
 }
 
-void fail_err(struct http_request *r, const struct err *err, const char *name)
+void answer_err(struct http_request *r, const struct err *err, const char *name)
 {
 	char text[1024];
 	int status = error_status(err, name ? name : "", text, sizeof(text));
@@ -210,7 +210,7 @@ struct box *need_box(struct http_request *r, struct docker *d)
 	struct box *b = box_find(d->m, http_peer(r), name, &err);
 
 	if (!b)
-		fail_err(r, &err, name);
+		answer_err(r, &err, name);
 	return b;
 }
 
@@ -309,7 +309,7 @@ json_t *need_body(struct http_request *r)
 	json_t *doc = body_parse(text, len, &err);
 
 	if (!doc)
-		fail(r, 400, "%s", err.text);
+		answer_fail(r, 400, "%s", err.text);
 	return doc;
 }
 
@@ -350,7 +350,7 @@ void ask_done_empty(void *arg, const struct err *err)
 	if (err && err->code == a->same && a->same)
 		answer_empty(a->r, 304);
 	else if (err)
-		fail_err(a->r, err, a->name);
+		answer_err(a->r, err, a->name);
 	else
 		answer_empty(a->r, 204);
 }
@@ -392,18 +392,20 @@ static const char *enter(struct http_request *r, const char *path)
 	const char *rest = path;
 
 	if (version_parse(path, &v, &rest) && v < VERSION(1, 24)) {
-		fail(r, 400,
-		     "client version %u.%u is too old. Minimum supported API "
-		     "version is " DOCKER_API_MIN
-		     ", please upgrade your client to a newer version",
-		     v / 1000, v % 1000);
+		answer_fail(r, 400,
+			    "client version %u.%u is too old. Minimum "
+			    "supported API "
+			    "version is " DOCKER_API_MIN
+			    ", please upgrade your client to a newer version",
+			    v / 1000, v % 1000);
 		return NULL;
 	}
 	if (v > VERSION(1, 51)) {
-		fail(r, 400,
-		     "client version %u.%u is too new. Maximum supported API "
-		     "version is " DOCKER_API,
-		     v / 1000, v % 1000);
+		answer_fail(r, 400,
+			    "client version %u.%u is too new. Maximum "
+			    "supported API "
+			    "version is " DOCKER_API,
+			    v / 1000, v % 1000);
 		return NULL;
 	}
 	http_set_version(r, v);
@@ -413,11 +415,12 @@ static const char *enter(struct http_request *r, const char *path)
 static void fail_face(struct http_request *r, int status, const char *text)
 {
 	if (status == 404)
-		fail(r, 404, "page not found");
+		answer_fail(r, 404, "page not found");
 	else if (status == 503)
-		fail(r, 503, "cordon: %s", text ? text : "too many requests");
+		answer_fail(r, 503, "cordon: %s",
+			    text ? text : "too many requests");
 	else
-		fail(r, status, "%s", text ? text : "bad request");
+		answer_fail(r, status, "%s", text ? text : "bad request");
 }
 
 /* ---- what there is not ---- */
@@ -459,7 +462,7 @@ static void not_there(struct http_request *r, void *ctx)
 			what = features[i].feature;
 			break;
 		}
-	fail(r, 501, "cordon: %s is not supported", what);
+	answer_fail(r, 501, "cordon: %s is not supported", what);
 }
 
 #define C "/containers/{}"
