@@ -53,7 +53,6 @@ enum mgr_error {
 	MGR_UNSUPPORTED = ENOSYS,
 	MGR_SETUP = EIO, /* the box could not be built */
 	MGR_LOST = EPIPE,
-	MGR_PAUSED = EBUSY,
 };
 
 struct manager;
@@ -69,6 +68,7 @@ struct peer {
 };
 
 typedef void mgr_done_fn(void *arg, const struct err *err);
+/* A function that returns NULL for one had no memory: nothing will call back */
 void call_drop(struct call *c); /* NULL: nothing */
 
 /* ---- making, finding, listing ---- */
@@ -93,14 +93,14 @@ struct box_want {
 	bool stdin_once;
 	bool auto_remove;
 	bool kill_exec_rest; /* what an exec leaves behind is killed */
-	int stop_signal;     /* 0: TERM */
-	int stop_timeout_s;  /* -1: the default, 10 */
-	uint64_t idle_us;    /* stopped when nothing was asked of it: 0 never */
-	uint64_t life_us;    /* stopped after this time; 0 never */
+	bool shims;      /* docker-api.md 11: `timeout N ...`, `pkill -f ...` */
+	int stop_signal; /* 0: TERM */
+	int stop_timeout_s; /* -1: the default, 10 */
+	uint64_t idle_us;   /* stopped when nothing was asked of it: 0 never */
+	uint64_t life_us;   /* stopped after this time; 0 never */
 	uint64_t exec_timeout_us; /* default deadline of each exec; 0 none */
 	uint64_t exec_max_output; /* 0: none */
 	bool kill_on_disconnect;  /* an exec whose client is gone */
-	bool shims; /* of `timeout` and `pkill -f` (docker-api.md 11) */
 	uint64_t log_max;         /* 0: 64 MiB */
 };
 
@@ -404,7 +404,6 @@ void manager_on_drain(struct manager *m, void (*fn)(void *arg), void *arg);
 /* No new work; ends all boxes; then `done`. */
 void manager_drain(struct manager *m, void (*done)(void *arg), void *arg);
 void manager_free(struct manager *m);
-uv_loop_t *manager_loop(const struct manager *m); /* it was made with */
 
 struct manager_view {
 	unsigned int created, running, paused, exited;
