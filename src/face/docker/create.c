@@ -443,7 +443,10 @@ static void fail_create(struct create *c, const struct err *err)
 	struct err none = { 0 };
 	struct box *b;
 
-	switch (err->code) {
+	/* However the refusal was sorted on its way here. */
+	if (strncmp(err->text, "No such image", 13) == 0)
+		taken.code = MGR_NO_IMAGE;
+	switch (taken.code) {
 	case MGR_NO_IMAGE:
 		answer_fail(c->ask.r, 404, "No such image: %s", c->image);
 		return;

@@ -77,9 +77,8 @@ static const struct error_row {
 	  "container before removing or force remove" },
 	{ MGR_REMOVING, 409, "removal of container %n is already in progress" },
 	{ MGR_HAS_RUN, 409, "exec command %n has already run" },
-	{ MGR_NO_PROGRAM, 400,
-	  "failed to start: exec: %t: executable file not found in $PATH" },
-	{ MGR_NOT_EXECUTABLE, 400, "failed to start: exec: %t" },
+	{ MGR_NO_PROGRAM, 400, "failed to start: %t" },
+	{ MGR_NOT_EXECUTABLE, 400, "failed to start: %t" },
 	{ MGR_BUSY, 503, "cordon: %t" },
 	{ MGR_READ_ONLY, 400, "container %n: rootfs is marked read-only" },
 	{ MGR_NO_FILE, 404, "%t" },
@@ -111,6 +110,17 @@ static const char *without(const char *text, const char *prefix)
 	return strncmp(text, prefix, len) == 0 ? text + len : text;
 }
 
+/* The words by which the client knows it, if they are not there. */
+static void must_have(char *text, size_t size, const char *part,
+		      const char *words)
+{
+	size_t len = strlen(text);
+
+	if (!strstr(text, part))
+		(void)snprintf(text + len, size - len, "%s%s", len ? ": " : "",
+			       words);
+}
+
 int error_status(const struct err *err, const char *name, char *ret,
 		 size_t size)
 {
@@ -121,14 +131,18 @@ int error_status(const struct err *err, const char *name, char *ret,
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
 		if (errors[i].code == err->code)
 			row = errors[i];
-	if (row.code == MGR_NOT_EXECUTABLE)
-		(void)snprintf(text, sizeof(text), "%s: %s", name,
-			       strcasestr(err->text, "director")
-				       ? "is a directory"
-				       : "permission denied");
-	else
-		(void)snprintf(text, sizeof(text), "%s",
-			       without(err->text, "cordon: "));
+	(void)snprintf(text, sizeof(text), "%s",
+		       without(err->text, "cordon: "));
+	if (row.code == MGR_NO_PROGRAM)
+		must_have(text, sizeof(text), "executable file not found",
+			  "executable file not found in $PATH");
+	else if (row.code == MGR_NOT_EXECUTABLE &&
+		 !strcasestr(text, "director"))
+		must_have(text, sizeof(text), "permission denied",
+			  "permission denied");
+	else if (row.code == MGR_NOT_EXECUTABLE)
+		must_have(text, sizeof(text), "is a directory",
+			  "is a directory");
 	if (row.code != MGR_NO_PROGRAM && row.code != MGR_NOT_EXECUTABLE)
 		for (size_t i = 0; i < ARRAY_SIZE(meant_elsewhere); i++)
 			replace(text, sizeof(text), meant_elsewhere[i].from,

@@ -30,44 +30,6 @@ static void fail_stopped(struct http_request *r, const struct box *b)
 
 /* ---- start ---- */
 
-/* Docker's clients learn from the text what went wrong; it names the program.
- */
-static void started(void *arg, const struct err *err)
-{
-	struct ask *a = arg;
-	struct err none = { 0 };
-	struct err named;
-	struct box *b;
-
-	if (!err ||
-	    (err->code != MGR_NO_PROGRAM && err->code != MGR_NOT_EXECUTABLE)) {
-		ask_done_empty(arg, err);
-		return;
-	}
-	a->call = NULL;
-	named = *err;
-	b = box_find(a->d->m, http_peer(a->r), a->name, &none);
-	if (b) {
-		struct box_view v;
-		json_t *extra;
-		json_t *spec;
-		json_t *args;
-		const char *path;
-
-		box_look(b, &v);
-		extra = member_doc(v.extra);
-		spec = member_doc(v.spec);
-		path_and_args(extra, spec, &path, &args);
-		if (err->code == MGR_NO_PROGRAM)
-			(void)snprintf(named.text, sizeof(named.text),
-				       "\"%.300s\"", path);
-		json_decref(args);
-		json_decref(extra);
-		json_decref(spec);
-	}
-	answer_err(a->r, &named, a->name);
-}
-
 HANDLER(post_start)
 {
 	struct docker *d = docker_of(ctx);
@@ -82,7 +44,7 @@ HANDLER(post_start)
 	}
 	a = ask_new(r, d, sizeof(*a), NULL);
 	a->same = MGR_IS_RUNNING;
-	a->call = box_start(b, started, a);
+	a->call = box_start(b, ask_done_empty, a);
 }
 
 /* ---- stop, restart, kill ---- */
@@ -141,7 +103,7 @@ static void stop_or_restart(struct http_request *r, struct docker *d,
 	}
 	a = ask_new(r, d, sizeof(*a), NULL);
 	a->same = is_restart ? 0 : MGR_NOT_RUNNING;
-	a->call = is_restart ? box_restart(b, s, timeout, started, a)
+	a->call = is_restart ? box_restart(b, s, timeout, ask_done_empty, a)
 			     : box_stop(b, s, timeout, ask_done_empty, a);
 }
 
