@@ -97,12 +97,24 @@ static int later(struct err *err)
 SETTER(set_image)
 {
 	s->stated |= SPEC_STATED_IMAGE;
+	if (!*v)
+		return err_set(err, EINVAL, "the name of an image is missing");
 	if (strcmp(v, "host") != 0)
-		return err_set(err, EOPNOTSUPP,
-			       "image '%s': images other than 'host' are not "
-			       "in this build",
-			       v);
+		return copy(&s->image, v, err);
+	free(s->image);
+	s->image = NULL;
 	return 0;
+}
+
+/* Given again, it adds a word; empty, the image's is not used. */
+SETTER(set_entrypoint)
+{
+	s->has_entrypoint = true;
+	if (!*v) {
+		strv_done(&s->entrypoint);
+		return 0;
+	}
+	return strv_add(&s->entrypoint, v) < 0 ? no_memory(err) : 0;
 }
 
 /*
@@ -502,7 +514,18 @@ static int id(const char *text, uint32_t *to)
 	return 0;
 }
 
-/* UID[:GID] or a name of the root's passwd, which is ours. */
+/* A name that an image may have. */
+static bool is_user_name(const char *v)
+{
+	size_t len = strlen(v);
+
+	return len > 0 && len < 64 &&
+	       strspn(v, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			 "0123456789_.-$") == len &&
+	       v[0] != '-';
+}
+
+/* UID[:GID], or names: of the root's passwd, which is ours, or an image's. */
 SETTER(set_user)
 {
 	static const struct {
@@ -513,7 +536,8 @@ SETTER(set_user)
 		      { "nogroup", 65534 } };
 	char text[64];
 	const char *part[2] = { text, NULL };
-	uint32_t ids[2];
+	uint32_t ids[2] = { 65534, 65534 };
+	bool is_ours = true;
 	char *colon;
 
 	if ((size_t)snprintf(text, sizeof(text), "%s", v) >= sizeof(text))
@@ -531,13 +555,17 @@ SETTER(set_user)
 				ids[i] = names[k].id;
 				r = 0;
 			}
-		if (r < 0)
+		if (r < 0 && !is_user_name(part[i]))
 			return err_set(err, EINVAL,
 				       "'%s' is neither a number nor a name in "
 				       "the box's passwd (root, nobody)",
 				       part[i]);
+		is_ours &= r == 0;
 	}
 	s->stated |= SPEC_STATED_USER;
+	if (copy(&s->user, v, err) < 0)
+		return -err->code;
+	s->is_user_ours = is_ours;
 	s->uid = ids[0];
 	s->gid = part[1] ? ids[1] : ids[0];
 	return 0;
@@ -545,16 +573,17 @@ SETTER(set_user)
 
 SETTER(set_env)
 {
-	const char *eq = strchr(v, '=');
-	size_t len = eq ? (size_t)(eq - v) : 0;
+	size_t len = strcspn(v, "=");
 
 	if (len == 0)
 		return err_set(err, EINVAL,
 			       "'%s' is not NAME=VALUE; the host's own "
 			       "variables are not passed in",
 			       v);
+	/* A name alone takes away what an image sets; see spec_check(). */
 	for (size_t i = 0; i < s->env.n; i++)
-		if (strncmp(s->env.v[i], v, len + 1) == 0)
+		if (strcspn(s->env.v[i], "=") == len &&
+		    strncmp(s->env.v[i], v, len) == 0)
 			return copy(&s->env.v[i], v, err);
 	if (s->env.n >= 4096)
 		return err_set(err, E2BIG, "more than 4096 variables");
@@ -695,6 +724,9 @@ SETTER(set_refused)
 static const struct setting table[] = {
 	{ "image", 0, "NAME", "root file system; 'host' is this machine's /usr",
 	  "", set_image },
+	{ "entrypoint", 0, "PROGRAM",
+	  "instead of the image's; '' for none, again for its arguments", "",
+	  set_entrypoint },
 	{ "timeout", 0, "TIME", "wall-clock limit (30s)",
 	  "max-execution-seconds", set_timeout },
 	{ "total-timeout", 0, "TIME", "for all blocks of code together (10m)",
@@ -741,8 +773,8 @@ static const struct setting table[] = {
 	  set_copy_out },
 	{ "workdir", 'w', "DIR", "working directory (/workspace)",
 	  "container-work-dir", set_workdir },
-	{ "user", 'u', "UID[:GID]|NAME", "user in the box (65534)", "",
-	  set_user },
+	{ "user", 'u', "UID[:GID]|NAME",
+	  "user in the box (65534); also a name of the image", "", set_user },
 	{ "writable", 0, "PATH", "a further writable place, thrown away",
 	  "writable-path", set_writable },
 	{ "env", 'e', "NAME=VALUE", "environment variable", "", set_env },

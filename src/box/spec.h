@@ -98,6 +98,12 @@ struct cordon_spec {
 	bool no_files; /* nobody will look at the list of files */
 	unsigned int tty_rows;
 	unsigned int tty_cols;
+	char *image;                  /* the root's; NULL: this machine's */
+	const struct box_image *root; /* the same, found; the guard's */
+	struct strv entrypoint;       /* instead of the image's ... */
+	bool has_entrypoint;          /* ... if so, and also if it is empty */
+	char *user;                   /* as given; looked up in an image */
+	bool is_user_ours; /* a number, or a name that every root has */
 	char *workdir;
 	char *workspace;        /* copied in */
 	uint64_t workspace_dev; /* as dev and ino of a bind */

@@ -464,7 +464,7 @@ END
 
 @test "policy: parts that are still to come refuse only where they are needed" {
 	policy "version: 1" "sandbox: {images: ['some/image', host]}"
-	denied "not in this build" -- true
+	refused "No such image: some/image" -- true
 	gives 0 "" --image host -- true
 	policy "version: 1" "sandbox: {isolation: vm}"
 	denied "not in this build" -- true
