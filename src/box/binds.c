@@ -153,6 +153,11 @@ int binds_pack(struct pack *p, struct wire_box *box,
 		m = pack_mount(p, box, WIRE_TMPFS, no_exec(box), NULL,
 			       t->target);
 		m->size = t->size;
+		m->mode = t->mode;
+		if (t->is_ro)
+			m->flags |= WIRE_MNT_RO;
+		if (t->is_noexec)
+			m->flags |= WIRE_MNT_NOEXEC;
 		m->inodes = MAX(t->size >> 20, 4) * 512;
 		if (strcmp(t->target, "/workspace") == 0)
 			m->flags |= WIRE_MNT_WORK;

@@ -23,7 +23,8 @@ static int add_all(struct strv *to, const struct strv *from)
 
 /*
  * Docker's rules: the request's entrypoint is used without the image's
- * command; the request's command follows the image's entrypoint.
+ * command; the request's command follows the image's entrypoint. An empty list
+ * takes away the image's entrypoint alone.
  */
 static int merge_command(struct guard *g, struct err *err)
 {
@@ -33,7 +34,7 @@ static int merge_command(struct guard *g, struct err *err)
 
 	if (s->n_blocks > 0 || s->command_line)
 		return 0;
-	if (cmd->n == 0 && !s->has_entrypoint)
+	if (cmd->n == 0 && !s->drops_cmd)
 		cmd = &m->cmd;
 	if (add_all(&g->merged,
 		    s->has_entrypoint ? &s->entrypoint : &m->entrypoint) < 0 ||
@@ -76,6 +77,14 @@ static int merge_user(struct guard *g, struct err *err)
 	if (s->user) {
 		if (box_image_user(g->image, s->user, &uid, &gid, err) < 0)
 			return bad_user(g, err);
+		/* A person may be root in there; a policy decides for others.
+		 */
+		if (uid == 0 && g->policy && !may_be_root(g)) {
+			g->spec->is_root_replaced = true;
+			g->spec->stated &= ~SPEC_STATED_USER;
+			g->spec->uid = g->spec->gid = 65534;
+			return 0;
+		}
 	} else {
 		if (box_image_user(g->image, g->image->user, &uid, &gid, err) <
 		    0)

@@ -585,7 +585,7 @@ static void ask_rest(const struct guard *g, struct question *q)
 						     : NULL;
 	req->image_names = (const char *const *)q->images.v;
 	req->isolation = s->stated & SPEC_STATED_ISOLATION ? "native" : NULL;
-	req->has_user = s->stated & SPEC_STATED_USER;
+	req->has_user = g->spec->stated & SPEC_STATED_USER;
 	req->uid = g->spec->uid;
 	req->gid = g->spec->gid;
 	req->states_root = s->stated & SPEC_STATED_ROOT;

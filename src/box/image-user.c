@@ -23,7 +23,6 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "box/images.h"
-#include "os/uapi.h"
 
 #define FILE_MAX (1U << 20)
 
@@ -82,22 +81,6 @@ static int open_in_layer(int layer, const char *path)
 	return -errno;
 }
 
-static int open_layer(const struct box_image *image, size_t i)
-{
-	const struct uapi_open_how how = {
-		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-		.resolve = UAPI_RESOLVE_BENEATH | UAPI_RESOLVE_NO_SYMLINKS |
-			   UAPI_RESOLVE_NO_MAGICLINKS,
-	};
-	char path[96];
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "layers/sha256/%s/fs",
-		       image->layers.v[i]);
-	fd = sys_openat2(image->store, path, &how);
-	return fd < 0 ? -errno : fd;
-}
-
 long box_image_read(const struct box_image *image, const char *path, char *buf,
 		    size_t size)
 {
@@ -106,13 +89,8 @@ long box_image_read(const struct box_image *image, const char *path, char *buf,
 
 	while (*path == '/')
 		path++;
-	for (size_t i = image->layers.n; i-- > 0 && fd == -ENOENT;) {
-		_cleanup_fd_ int layer = open_layer(image, i);
-
-		if (layer < 0)
-			return layer;
-		fd = open_in_layer(layer, path);
-	}
+	for (size_t i = image->n_layer_fds; i-- > 0 && fd == -ENOENT;)
+		fd = open_in_layer(image->layer_fds[i], path);
 	if (fd < 0)
 		return fd == -ENODATA ? -ENOENT : fd;
 	n = io_read_full(fd, buf, size - 1);

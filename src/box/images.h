@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "box/wire.h"
 #include "image/reference.h"
 
 struct box_image {
@@ -33,12 +34,20 @@ struct box_image {
 	struct strv env, cmd, entrypoint;
 	struct strv volumes, ports, labels;
 	char *workdir, *user, *stop_signal; /* never NULL */
-	int store;                          /* the store's directory */
-	int hold; /* the image stays while this is open */
+	int hold;                       /* the image stays while it is open */
+	int layer_fds[WIRE_MAX_LAYERS]; /* directories, as `layers` */
+	size_t n_layer_fds;
 };
 
 int images_find(const char *text, struct box_image **ret, struct err *err);
 void box_image_free(struct box_image *image);
+
+/*
+ * For a process that will become another user, who cannot read the store:
+ * starts a child that finds images for it from then on, with the rights that
+ * this process has now. It ends when this process does. Returns its pid.
+ */
+int images_librarian(struct err *err);
 
 /*
  * A user as images write it, UID, NAME, UID:GID and so on, looked up in the

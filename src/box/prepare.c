@@ -291,6 +291,12 @@ static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
 	l->nofile = s->nofile;
 	l->fsize = s->fsize;
 	l->disk = s->disk;
+	l->memory_low = s->memory_low;
+	l->cpu_shares = s->cpu_shares;
+	memcpy(l->cpus, s->cpus, sizeof(l->cpus));
+	box->oom_score_adj = s->oom_score_adj;
+	box->rlimits_set = s->rlimits_set;
+	memcpy(box->rlimits, s->rlimits, sizeof(box->rlimits));
 	box->uid = s->uid;
 	box->gid = s->gid;
 	box->best_effort = s->best_effort;
@@ -403,7 +409,13 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 		return -err->code;
 	box_numbers(&box, s);
 	look_at_cores(&box, ret);
+	if (s->is_root_replaced)
+		(void)strv_add(
+			&ret->warnings,
+			"user 0 is not given (docker.allow_root_inside); "
+			"the usual user runs it");
 	box.hostname = pack_string(p, root_hostname(s));
+	box.domainname = pack_string(p, s->domainname ? s->domainname : "");
 	if (s->has_programs) {
 		box.blob.flags |= WIRE_COMMANDS;
 		if (programs_find(&s->programs, ROOT_PATH, only, err) < 0)

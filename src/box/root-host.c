@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <errno.h>
 
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/util.h"
 
@@ -150,7 +151,12 @@ static unsigned int n_cpus(const struct cordon_spec *s)
 	uint64_t n = (s->cpu_quota_us + s->cpu_period_us - 1) /
 		     s->cpu_period_us;
 	long host = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned int set = 0;
 
+	for (size_t i = 0; i < ARRAY_SIZE(s->cpus); i++)
+		set += (unsigned int)__builtin_popcountll(s->cpus[i]);
+	if (set > 0)
+		n = MIN(n, set);
 	return (unsigned int)MIN(n, (uint64_t)MAX(host, 1));
 }
 
@@ -263,17 +269,29 @@ static void accounts(struct pack *p, const struct cordon_spec *s)
 
 const char *root_hostname(const struct cordon_spec *s)
 {
+	if (s->hostname)
+		return s->hostname;
 	return s->name ? s->name : "cordon";
 }
 
 void root_hosts(struct pack *p, const struct cordon_spec *s, const char *path)
 {
-	char text[256];
+	const char *domain = s->domainname ? s->domainname : "";
+	const char *name = root_hostname(s);
+	struct buf text;
 
-	(void)snprintf(text, sizeof(text),
-		       "127.0.0.1 localhost %s\n::1 localhost\n",
-		       root_hostname(s));
-	root_file(p, path, text);
+	buf_init(&text, 256 << 10);
+	buf_printf(&text, "127.0.0.1 localhost");
+	if (*domain)
+		buf_printf(&text, " %s.%s", name, domain);
+	buf_printf(&text, " %s\n::1 localhost\n", name);
+	for (size_t i = 0; i < s->hosts.n; i++)
+		buf_printf(&text, "%s\n", s->hosts.v[i]);
+	if (text.error)
+		(void)err_set(&p->err, E2BIG, "too many hosts");
+	else
+		root_file(p, path, text.data);
+	buf_done(&text);
 }
 
 static void etc(struct pack *p, const struct cordon_spec *s)

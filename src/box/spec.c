@@ -37,6 +37,7 @@ struct cordon_spec *cordon_spec_new(void)
 	s->disk = 64 << 20;
 	s->nofile = 1024;
 	s->fsize = 1ULL << 30;
+	s->oom_score_adj = WIRE_OOM_SCORE;
 	s->uid = 65534;
 	s->gid = 65534;
 	s->tty_rows = 24;
@@ -98,6 +99,9 @@ void cordon_spec_free(struct cordon_spec *s)
 	free(s->workspace);
 	free(s->policy);
 	free(s->name);
+	free(s->hostname);
+	free(s->domainname);
+	strv_done(&s->hosts);
 	free(s->term);
 	free(s->input);
 	free(s);
@@ -286,6 +290,9 @@ int spec_check(const struct cordon_spec *s, struct err *err)
 				       "env: '%s' is not NAME=VALUE; the "
 				       "host's own variables are not passed in",
 				       s->env.v[i]);
+	if (s->memory_low > s->memory)
+		return err_set(err, EINVAL,
+			       "memory-reservation is more than memory");
 	if (s->tty && s->has_input)
 		return err_set(err, EINVAL,
 			       "a terminal and given input exclude each other");

@@ -115,7 +115,8 @@ int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err)
 
 	if (check_blob(blob, size, sizeof(*box), WIRE_BOX_MAGIC, err) < 0)
 		return -EPROTO;
-	if (box->n_mounts > WIRE_MAX_MOUNTS || box->limits.cpu_period_us == 0)
+	if (box->n_mounts > WIRE_MAX_MOUNTS || box->limits.cpu_period_us == 0 ||
+	    box->oom_score_adj > 1000 || box->rlimits_set >> WIRE_RLIMITS)
 		return err_set(err, EPROTO, "the spec has bad numbers");
 	for (uint32_t i = 0; i < box->n_mounts; i++)
 		if (!mount_check(box, &box->mounts[i]))
@@ -123,6 +124,7 @@ int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err)
 	if (box->image && !is_digits(wire_str(blob, box->image)))
 		return outside(err);
 	if (!wire_str(blob, box->hostname) ||
+	    !wire_str(blob, box->domainname) ||
 	    !records_check(blob, box->records))
 		return outside(err);
 	return 0;

@@ -43,7 +43,21 @@ struct wire_limits {
 	uint64_t pids;
 	uint64_t nofile;
 	uint64_t fsize;
-	uint64_t disk; /* of a writable root */
+	uint64_t disk;       /* of a writable root */
+	uint64_t memory_low; /* kept for it under pressure; 0: nothing */
+	uint64_t cpu_shares; /* weight against others, 2 to 262144; 0: usual */
+	uint64_t cpus[4];    /* bits: only these, none set: any */
+};
+
+/* Without memory, boxes go before what else the host runs. */
+#define WIRE_OOM_SCORE 300
+
+/* Limits of each process, by the kernel's number; only ever lowered. */
+#define WIRE_RLIMITS 16
+
+struct wire_rlimit {
+	uint64_t soft;
+	uint64_t hard;
 };
 
 struct wire_times {
@@ -184,7 +198,10 @@ struct wire_box {
 	uint32_t n_mounts;
 	uint32_t require; /* as best_effort: without these nothing runs */
 	uint32_t image;   /* 64 digits, the image of the root; 0: none */
-	uint32_t pad;
+	uint32_t domainname;
+	uint32_t oom_score_adj; /* 0 to 1000 */
+	uint32_t rlimits_set;   /* bits: which of `rlimits` */
+	struct wire_rlimit rlimits[WIRE_RLIMITS];
 	struct wire_records records; /* in the root, before any mount */
 	struct wire_mount mounts[WIRE_MAX_MOUNTS];
 };

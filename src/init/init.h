@@ -116,6 +116,9 @@ int layers_enter(struct init *in);
 /* Files of an image box that are not the image's: below /dev. */
 bool layers_is_dev(const char *path);
 
+/* stage-limits.c: those that the spec asks for, in a program to be. */
+int limits_lower(const struct init *in);
+
 /* place.c: what is on this file system is the box's own. */
 int place_own(struct init *in, const char *path);
 /* Makes a directory or an empty file, and what is missing above it. */
