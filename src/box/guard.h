@@ -29,6 +29,8 @@
 #include "policy/decide.h"
 #include "policy/policy.h"
 
+struct box_image;
+
 struct guard_watch {
 	int dir;          /* of the mounted directory */
 	char *source;     /* as given */
@@ -46,6 +48,10 @@ struct guard {
 	bool owns_programs;              /* spec->programs is not given's */
 	bool was_asked;                  /* a person, whose answer this is */
 	struct approve_answer answer;
+	struct box_image *image; /* of the root, NULL: none */
+	const char *image_name;  /* as it was asked for, NULL: none */
+	struct err image_err;    /* why it cannot be had */
+	struct strv merged;      /* its command and the request's */
 	struct strv owned;
 	struct guard_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;
