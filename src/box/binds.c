@@ -76,13 +76,14 @@ static int no_exec(const struct wire_box *box)
 }
 
 static int add_bind(struct pack *p, struct wire_box *box,
-		    const struct spec_bind *b, struct err *err)
+		    const struct cordon_spec *s, const struct spec_bind *b,
+		    struct err *err)
 {
 	_cleanup_fd_ int fd = open(b->source, O_PATH | O_CLOEXEC);
 	char path[4096];
 	struct stat st;
 	struct wire_mount *m;
-	int flags = WIRE_MNT_IDMAP | no_exec(box);
+	int flags = no_exec(box);
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, errno, "volume: open '%s'", b->source);
@@ -98,6 +99,9 @@ static int add_bind(struct pack *p, struct wire_box *box,
 		return err_wrap(err, "volume '%s'", b->source);
 	if (check_target(box, b->target, err) < 0)
 		return err_wrap(err, "volume");
+	/* Of someone else's, a peer's box sees what everybody may. */
+	if (!s->is_peer || st.st_uid == geteuid())
+		flags |= WIRE_MNT_IDMAP;
 	if (b->mode == BIND_RO)
 		flags |= WIRE_MNT_RO;
 	else
@@ -107,6 +111,7 @@ static int add_bind(struct pack *p, struct wire_box *box,
 	m = pack_mount(p, box, WIRE_BIND, flags, path, b->target);
 	m->source_dev = st.st_dev;
 	m->source_ino = st.st_ino;
+	m->denied = s->no_links ? WIRE_DENY_LINKS : 0;
 	return 0;
 }
 
@@ -143,7 +148,7 @@ int binds_pack(struct pack *p, struct wire_box *box,
 		struct wire_mount *m;
 
 		if (items[i].bind) {
-			if (add_bind(p, box, items[i].bind, err) < 0)
+			if (add_bind(p, box, s, items[i].bind, err) < 0)
 				return -err->code;
 			continue;
 		}

@@ -481,9 +481,28 @@ static void ask_numbers(const struct cordon_spec *s, struct policy_request *req)
 		req->numbers[POLICY_CPU_TIME].is_stated = false;
 }
 
+/*
+ * What a daemon that is root does for somebody else: what the box makes will
+ * belong to the directory's owner, so that must be who asks.
+ */
+static int check_owner(struct guard *g, const struct spec_bind *b,
+		       const struct mount_facts *facts, struct err *err)
+{
+	char text[480];
+
+	if (!g->spec->is_peer || (facts->is_ours && facts->may_write))
+		return 0;
+	(void)snprintf(text, sizeof(text),
+		       "volume '%.200s' cannot be writable: %s", b->source,
+		       facts->is_ours ? "you may not write to it"
+				      : "it is not yours");
+	return denied(g, err, text);
+}
+
 static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		      struct err *err)
 {
+	const char *state = g->by ? g->by->state : NULL;
 	struct cordon_spec *s = g->spec;
 	struct policy_request *req = &q->req;
 
@@ -498,12 +517,16 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 					       .target = b->target,
 					       .is_rw = b->mode == BIND_RW,
 					       .policy = g->policy,
-					       .policy_name = g->policy_name };
+					       .policy_name = g->policy_name,
+					       .state = state };
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
 			g->refused = REFUSED_INVALID;
 			return err_wrap(err, "volume");
 		}
+		if (b->mode == BIND_RW && i < declared &&
+		    check_owner(g, b, &q->facts[i], err) < 0)
+			return -err->code;
 		q->mounts[i].is_declared = i >= declared;
 		/* From here on the very thing that was looked at. */
 		b->dev = q->facts[i].dev;
@@ -517,7 +540,8 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		const struct mount_ask ask = { .source = s->workspace,
 					       .target = "/workspace",
 					       .policy = g->policy,
-					       .policy_name = g->policy_name };
+					       .policy_name = g->policy_name,
+					       .state = state };
 		size_t i = req->n_mounts++;
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
@@ -705,6 +729,7 @@ static int copy_spec(struct guard *g, struct err *err)
 	if (!g->spec)
 		return no_memory(err);
 	*g->spec = *s;
+	g->spec->no_links = g->by && g->by->refuses_links;
 	memset(&g->spec->env, 0, sizeof(g->spec->env));
 	for (size_t i = 0; i < s->env.n; i++)
 		if (strv_add(&g->spec->env, s->env.v[i]) < 0)
@@ -714,6 +739,7 @@ static int copy_spec(struct guard *g, struct err *err)
 
 static int decide(struct guard *g, struct question *q, struct err *err)
 {
+	bool no_mounts = g->by && g->by->no_mounts;
 	size_t declared = 0;
 	size_t n = 0;
 
@@ -721,11 +747,14 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		n++;
 	if (n > 64)
 		return err_set(err, E2BIG, "more than 64 protected names");
-	if (add_mounts(g, &declared, err) < 0 ||
-	    ask_mounts(g, q, declared, err) < 0 || ask_copies(g, q, err) < 0)
+	if (add_mounts(g, &declared, err) < 0)
 		return -err->code;
 	if (guard_image_names(g, &q->images, err) < 0)
 		return -err->code;
+	if (!no_mounts &&
+	    (ask_mounts(g, q, declared, err) < 0 || ask_copies(g, q, err) < 0))
+		return -err->code;
+	q->req.clamps = g->by && g->by->clamps;
 	ask_numbers(g->given, &q->req);
 	ask_rest(g, q);
 	policy_decide(g->policy, &q->req, &g->verdict);
@@ -748,7 +777,7 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		return denied(g, err,
 			      "code is put into /workspace, which may not be "
 			      "written (sandbox.writable)");
-	if (add_envs(g, err) < 0 || protect(g, q, err) < 0)
+	if (add_envs(g, err) < 0 || (!no_mounts && protect(g, q, err) < 0))
 		return -err->code;
 	return guard_commands(g, err);
 }
@@ -802,31 +831,72 @@ static int find_policy(struct guard *g, struct err *err)
 	if (policy_find(name ? name : getenv("CORDON_POLICY"), &g->policy_name,
 			err) < 0)
 		return -err->code;
-	return g->policy_name ? policy_load(g->policy_name, &g->policy, err)
-			      : 0;
+	if (g->policy_name &&
+	    policy_load(g->policy_name, &g->owned_policy, err) < 0)
+		return -err->code;
+	g->policy = g->owned_policy;
+	return 0;
 }
 
-int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
+/* What a request to a daemon cannot say: it would mean the daemon's own. */
+static int take_policy(struct guard *g, const struct guard_by *by,
+		       struct err *err)
 {
-	_cleanup_free_ struct question *q = NULL;
+	const struct cordon_spec *s = g->given;
+
+	g->by = by;
+	g->policy = by->policy;
+	if (by->policy_name && !(g->policy_name = strdup(by->policy_name)))
+		return no_memory(err);
+	if (s->policy)
+		return denied(g, err,
+			      "a request to the daemon cannot name a policy; "
+			      "the daemon has its own");
+	if (s->n_copies > 0) {
+		g->refused = REFUSED_INVALID;
+		return err_set(err, EINVAL,
+			       "copy-out: the daemon copies nothing to the "
+			       "host; ask it for the files");
+	}
+	if (by->may_not_mount && (s->n_binds > 0 || s->workspace))
+		return denied(g, err,
+			      "this daemon is not root, and mounts only what "
+			      "its own user asks for");
+	return 0;
+}
+
+static int judge_whole(struct guard *g, struct err *err)
+{
+	_cleanup_free_ struct question *q = calloc(1, sizeof(*q));
 	int r;
 
-	memset(ret, 0, sizeof(*ret));
-	ret->given = s;
-	if (find_policy(ret, err) < 0)
-		return -err->code;
-	q = calloc(1, sizeof(*q));
 	if (!q)
 		return no_memory(err);
-	if (copy_spec(ret, err) < 0)
+	if (copy_spec(g, err) < 0)
 		return -err->code;
-	r = guard_image(ret, err);
+	r = guard_image(g, err);
 	if (r == 0)
-		r = decide(ret, q, err);
+		r = decide(g, q, err);
 	strv_done(&q->images);
 	free(q->facts);
 	free(q->copy_facts);
 	return r;
+}
+
+int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->given = s;
+	return find_policy(ret, err) < 0 ? -err->code : judge_whole(ret, err);
+}
+
+int guard_judge_by(const struct cordon_spec *s, const struct guard_by *by,
+		   struct guard *ret, struct err *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->given = s;
+	return take_policy(ret, by, err) < 0 ? -err->code
+					     : judge_whole(ret, err);
 }
 
 /* afterwards */
@@ -906,7 +976,7 @@ void guard_done(struct guard *g)
 	}
 	free(g->spec);
 	guard_image_done(g);
-	policy_free(g->policy);
+	policy_free(g->owned_policy);
 	free(g->policy_name);
 	strv_done(&g->owned);
 	memset(g, 0, sizeof(*g));

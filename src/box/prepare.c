@@ -467,11 +467,14 @@ static int pack_work(struct pack *p, const struct cordon_spec *s,
 	return ret->work < 0 ? ret->work : 0;
 }
 
-int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
+enum { HALF_BOX = 1, HALF_WORK = 2 };
+
+static int prepare_halves(const struct cordon_spec *s, int halves,
+			  struct prepared *ret, struct err *err)
 {
 	_cleanup_free_ struct pack *p = NULL;
 	struct programs only = { 0 };
-	int r;
+	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->box = NO_FD;
@@ -483,14 +486,33 @@ int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
 	p = malloc(sizeof(*p));
 	if (!p)
 		return err_set(err, ENOMEM, "out of memory");
-	r = pack_box(p, s, &only, ret, err);
-	programs_done(&only);
-	pack_done(p);
-	if (r == 0) {
+	if (halves & HALF_BOX) {
+		r = pack_box(p, s, &only, ret, err);
+		programs_done(&only);
+		pack_done(p);
+	}
+	if (r == 0 && (halves & HALF_WORK)) {
 		r = pack_work(p, s, ret, err);
 		pack_done(p);
 	}
 	return r;
+}
+
+int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
+{
+	return prepare_halves(s, HALF_BOX | HALF_WORK, ret, err);
+}
+
+int prepare_box(const struct cordon_spec *s, struct prepared *ret,
+		struct err *err)
+{
+	return prepare_halves(s, HALF_BOX, ret, err);
+}
+
+int prepare_work(const struct cordon_spec *s, struct prepared *ret,
+		 struct err *err)
+{
+	return prepare_halves(s, HALF_WORK, ret, err);
 }
 
 void prepared_done(struct prepared *p)

@@ -149,9 +149,35 @@ static void name_image(const struct cordon_spec *s, char *ret, size_t size)
 					  : "host");
 }
 
-static int write_start(struct ledger *l, const struct cordon_spec *s,
-		       const struct cordon_result *result,
-		       const struct record_decision *d, struct err *err)
+void record_decision_of(struct record_decision *ret, const struct guard *g,
+			enum refusal refused, const struct err *why)
+{
+	const struct flat_source *file = g->policy && g->policy->flat.n_sources
+						 ? &g->policy->flat.sources[0]
+						 : NULL;
+
+	*ret = (struct record_decision){
+		.decision = refused == REFUSED_DENIED ? "deny"
+			    : g->was_asked            ? "ask"
+						      : "allow",
+		.reason = refused        ? why->text
+			  : g->was_asked ? g->answer.reason
+					 : NULL,
+		.answer = g->was_asked ? &g->answer : NULL,
+		.policy = g->policy,
+		.policy_file = file ? file->name : NULL,
+		.policy_sha256 = file ? file->sha256 : NULL,
+	};
+	if (g->rule && g->rule->file) {
+		(void)snprintf(ret->rule_text, sizeof(ret->rule_text), "%s:%u",
+			       g->rule->file, g->rule->line);
+		ret->rule = ret->rule_text;
+	}
+}
+
+char *recorder_start_members(const struct cordon_spec *s,
+			     const struct record_of *of,
+			     const struct record_decision *d, struct err *err)
 {
 	struct ledger_mount mounts[MAX_MOUNTS];
 	struct ledger_limit limits[16];
@@ -162,7 +188,10 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 	const struct policy *p = d->policy;
 	char image[IMAGE_REF_MAX + IMAGE_DIGEST];
 	struct ledger_run_start start = {
-		.run = result->id,
+		.run = of->run,
+		.box = of->box,
+		.face = of->face,
+		.peer = of->peer,
 		.name = s->name,
 		.decision = d->decision,
 		.rule = d->rule,
@@ -184,23 +213,34 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 		.n_limits = list_limits(s, limits),
 		.layers = layers,
 	};
-	int r;
+	char *members = NULL;
 
 	name_image(s, image, sizeof(image));
-	if (prepare_env(s, &env) < 0) {
-		strv_done(&env);
-		return err_set(err, ENOMEM, "out of memory");
-	}
-	if (list_words(s, &words, err) < 0) {
-		strv_done(&env);
-		return -err->code;
-	}
-	start.argv = words;
+	start.argv = NULL;
 	list_layers(s, layers);
-	start.env = (names_t)env.v;
-	r = ledger_run_start(l, &start, err);
+	if (prepare_env(s, &env) == 0 && list_words(s, &words, err) == 0) {
+		start.argv = words;
+		start.env = (names_t)env.v;
+		members = ledger_run_start_members(&start);
+	}
 	strv_done(&env);
-	return r;
+	if (!members)
+		(void)err_set(err, ENOMEM, "out of memory");
+	return members;
+}
+
+static int write_start(struct ledger *l, const struct cordon_spec *s,
+		       const struct cordon_result *result,
+		       const struct record_decision *d, struct err *err)
+{
+	const struct record_of of = { .run = result->id };
+	_cleanup_free_ char *members = recorder_start_members(s, &of, d, err);
+
+	if (!members)
+		return -err->code;
+	if (ledger_append(l, "run.start", members, NULL, err) < 0)
+		return -err->code;
+	return ledger_sync(l, err);
 }
 
 /* What a person was shown, without secrets: the first of it is enough. */

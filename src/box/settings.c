@@ -369,6 +369,9 @@ SETTER(set_volume)
 	if (mode && strcmp(mode, "ro") != 0 && strcmp(mode, "rw") != 0)
 		return err_set(err, EINVAL, "mode '%s' is neither ro nor rw",
 			       mode);
+	if (s->is_served && text[0] != '/')
+		return err_set(err, EINVAL, "'%s' is not an absolute path",
+			       text);
 	if (spec_check_path(target, "DST", err) < 0)
 		return -err->code;
 	b->mode = mode && strcmp(mode, "rw") == 0 ? BIND_RW : BIND_RO;
@@ -515,6 +518,8 @@ SETTER(set_allowed)
 
 SETTER(set_workspace)
 {
+	if (s->is_served && v[0] != '/')
+		return err_set(err, EINVAL, "'%s' is not an absolute path", v);
 	return copy(&s->workspace, v, err);
 }
 
@@ -650,12 +655,16 @@ SETTER(set_env_from_host)
 /* NAME=VALUE lines; '#' starts a comment line. */
 SETTER(set_env_file)
 {
-	FILE *f = fopen(v, "re");
+	FILE *f = s->is_served ? NULL : fopen(v, "re");
 	char *line = NULL;
 	size_t cap = 0;
 	int number = 0;
 	int r = 0;
 
+	if (s->is_served)
+		return err_set(err, EINVAL,
+			       "the daemon reads no file for a client; send "
+			       "the variables");
 	if (!f)
 		return err_errno(err, errno, "open '%s'", v);
 	while (r == 0 && getline(&line, &cap, f) >= 0) {

@@ -22,6 +22,7 @@
 #include "base/util.h"
 #include "box/settings.h"
 #include "box/spec.h"
+#include "box/spec-load.h"
 #include "ledger/read.h"
 
 #define MAX_JSON  (1U << 20)
@@ -47,8 +48,7 @@ static int bad(struct err *err, const char *name, const char *what)
 	return err_set(err, EINVAL, "%.60s takes %s", name, what);
 }
 
-/* White space outside of strings goes. */
-static size_t squeeze(char *text, size_t len)
+size_t json_squeeze(char *text, size_t len)
 {
 	bool in_string = false;
 	size_t to = 0;
@@ -403,7 +403,7 @@ int cordon_spec_set_json(struct cordon_spec *s, const char *json, size_t len,
 		return error_out(out, &err);
 	}
 	memcpy(text, json, len);
-	object.len = squeeze(text, len);
+	object.len = json_squeeze(text, len);
 	if (!utf8_check(text, object.len) || !value_check(text, object.len))
 		(void)err_set(&err, EINVAL, "settings are a JSON object");
 	else

@@ -266,8 +266,8 @@ int cordon_spec_stdin(struct cordon_spec *s, const void *data, size_t len,
 
 int spec_check(const struct cordon_spec *s, struct err *err)
 {
-	if (s->command.n == 0 && s->n_blocks == 0 && !s->command_line &&
-	    !s->image)
+	if (!s->is_empty && s->command.n == 0 && s->n_blocks == 0 &&
+	    !s->command_line && !s->image)
 		return err_set(err, EINVAL,
 			       "nothing to run: give a command or code");
 	if ((s->command.n > 0) + (s->n_blocks > 0) + !!s->command_line > 1)

@@ -106,6 +106,11 @@ struct cordon_spec {
 	bool no_ledger;
 	bool witness;  /* count refused sockets; for tests of a policy */
 	bool no_files; /* nobody will look at the list of files */
+	bool is_empty; /* a box for programs that come later */
+	/* For a peer of the daemon: paths are absolute, no file is read. */
+	bool is_served;
+	bool is_peer;  /* ... who is another user than the daemon's root */
+	bool no_links; /* none can be made in what is mounted writable */
 	unsigned int tty_rows;
 	unsigned int tty_cols;
 	char *image;                  /* the root's; NULL: this machine's */

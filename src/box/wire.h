@@ -103,13 +103,17 @@ enum {
 	WIRE_MNT_PROGRAM = 1 << 7,  /* under WIRE_COMMANDS: may be executed */
 };
 
+/* In a writable bind: no symbolic link, pipe or socket can be made. */
+enum { WIRE_DENY_LINKS = 1 << 0 };
+
 struct wire_mount {
 	uint8_t kind;
 	uint8_t flags;
 	uint16_t dev;        /* WIRE_DEV: major * 256 + minor */
 	uint32_t source;     /* WIRE_BIND, WIRE_DEV: path on the host */
 	uint32_t target;     /* path in the box */
-	uint32_t mode;       /* WIRE_TMPFS: of its top directory; 0: 0755 */
+	uint16_t mode;       /* WIRE_TMPFS: of its top directory; 0: 0755 */
+	uint16_t denied;     /* WIRE_DENY_LINKS */
 	uint64_t source_dev; /* what the client saw at `source`; 0: anything */
 	uint64_t source_ino;
 	uint64_t size;   /* WIRE_TMPFS */

@@ -37,6 +37,9 @@
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif

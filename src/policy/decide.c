@@ -271,10 +271,18 @@ bool policy_may_write(const struct policy *p, const char *place)
 	       policy_list_has(&p->writable, place);
 }
 
+/* Where the whole root may be written, so may a place of its own in it. */
+static bool is_root_writable(const struct policy *p)
+{
+	return p && p->read_only.text &&
+	       strcmp(p->read_only.text, "false") == 0;
+}
+
 static bool decide_place(struct decider *d, const struct request_place *place)
 {
 	static const char *const usual[] = { "/tmp", "/workspace", "/dev/shm" };
 	const struct policy *p = d->p;
+	const struct policy_value *disk = &p->numbers[POLICY_DISK];
 	bool is_given = false;
 
 	for (size_t i = 0; i < p->n_tmpfs; i++) {
@@ -287,6 +295,15 @@ static bool decide_place(struct decider *d, const struct request_place *place)
 				    place->path, place->size, p->tmpfs[i].value,
 				    p->tmpfs[i].at.file, p->tmpfs[i].at.line);
 		return true;
+	}
+	if (!p->writable.is_stated && is_root_writable(p)) {
+		if (!disk->is_stated || place->size <= disk->value)
+			return true;
+		return deny(d,
+			    "%s of %" PRIu64 " bytes is above the ceiling %s "
+			    "(%s:%u: sandbox.disk)",
+			    place->path, place->size, disk->text, disk->at.file,
+			    disk->at.line);
 	}
 	if (p->writable.is_stated)
 		is_given = policy_list_has(&p->writable, place->path);
@@ -309,8 +326,7 @@ static bool decide_place(struct decider *d, const struct request_place *place)
 static bool decide_places(struct decider *d)
 {
 	const struct policy *p = d->p;
-	bool says_writable = p && p->read_only.text &&
-			     strcmp(p->read_only.text, "false") == 0;
+	bool says_writable = is_root_writable(p);
 
 	d->ret->is_writable_root = d->req->states_root
 					   ? d->req->wants_writable_root
