@@ -51,6 +51,7 @@ enum mgr_error {
 	MGR_UNSUPPORTED = ENOSYS,
 	MGR_SETUP = EIO, /* the box could not be built */
 	MGR_LOST = EPIPE,
+	MGR_PAUSED = EBUSY,
 };
 
 struct manager;
@@ -96,6 +97,7 @@ struct box_want {
 	uint64_t exec_timeout_us; /* default deadline of each exec; 0 none */
 	uint64_t exec_max_output; /* 0: none */
 	bool kill_on_disconnect;  /* an exec whose client is gone */
+	bool shims; /* of `timeout` and `pkill -f` (docker-api.md 11) */
 	uint64_t log_max;         /* 0: 64 MiB */
 };
 
@@ -387,6 +389,7 @@ struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 /* No new work; ends all boxes; then `done`. */
 void manager_drain(struct manager *m, void (*done)(void *arg), void *arg);
 void manager_free(struct manager *m);
+uv_loop_t *manager_loop(const struct manager *m); /* it was made with */
 
 struct manager_view {
 	unsigned int created, running, paused, exited;

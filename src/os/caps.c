@@ -102,7 +102,6 @@ int caps_drop_held(struct err *err)
 
 int caps_drop_all(struct err *err)
 {
-
 	/* EINVAL: past the last capability that this kernel knows */
 	for (int cap = 0; cap <= CAP_LAST_POSSIBLE; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {

@@ -97,10 +97,6 @@ static inline int sys_openat2(int dirfd, const char *path,
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
 }
 
-#ifndef SYS_faccessat2
-#define SYS_faccessat2 439
-#endif
-
 /* By system call: a library may ask with other ids than the fsuid. */
 static inline int sys_faccessat2(int dirfd, const char *path, int mode,
 				 int flags)
