@@ -139,26 +139,38 @@ size_t http_room(struct http_request *r)
 	return HTTP_MAX_WAITING - MIN(waiting, HTTP_MAX_WAITING);
 }
 
+static void send_piece(struct http_request *r, const void *data, size_t len)
+{
+	char head[24];
+
+	if (r->is_chunked) {
+		int head_len = snprintf(head, sizeof(head), "%zx\r\n", len);
+
+		send_bytes(r, head, (size_t)head_len);
+	}
+	send_bytes(r, data, len);
+	if (r->is_chunked)
+		send_bytes(r, "\r\n", 2);
+}
+
 size_t http_write(struct http_request *r, const void *data, size_t len)
 {
 	size_t n = MIN(len, http_room(r));
-	char head[24];
 
 	if (r->is_ended || !r->is_begun)
 		return len;
 	if (n < len)
 		r->wants_ready = true;
-	if (n == 0)
-		return 0;
-	if (r->is_chunked) {
-		int head_len = snprintf(head, sizeof(head), "%zx\r\n", n);
-
-		send_bytes(r, head, (size_t)head_len);
-	}
-	send_bytes(r, data, n);
-	if (r->is_chunked)
-		send_bytes(r, "\r\n", 2);
+	if (n > 0)
+		send_piece(r, data, n);
 	return n;
+}
+
+void http_finish(struct http_request *r, const void *data, size_t len)
+{
+	if (!r->is_ended && r->is_begun && len)
+		send_piece(r, data, len);
+	http_end(r);
 }
 
 void http_on_ready(struct http_request *r, void (*ready)(void *data))
@@ -172,6 +184,15 @@ void http_end(struct http_request *r)
 		return;
 	if (r->is_chunked)
 		send_bytes(r, "0\r\n\r\n", 5);
+	r->is_ended = true;
+	conn_mark(r->conn);
+}
+
+void http_cut(struct http_request *r)
+{
+	if (r->is_ended || !r->is_begun)
+		return;
+	r->keeps_alive = false;
 	r->is_ended = true;
 	conn_mark(r->conn);
 }

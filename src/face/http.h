@@ -113,6 +113,10 @@ size_t http_write(struct http_request *r, const void *data, size_t len);
 size_t http_room(struct http_request *r);
 void http_on_ready(struct http_request *r, void (*ready)(void *data));
 void http_end(struct http_request *r);
+/* The same, with last bytes that no ceiling keeps back. */
+void http_finish(struct http_request *r, const void *data, size_t len);
+/* Ends a stream that failed: the client sees that it is not whole. */
+void http_cut(struct http_request *r);
 
 /*
  * 101 (or, where the client did not ask for an upgrade, 200 and a stream both

@@ -30,6 +30,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "box/wire.h"
 
 enum mgr_error {
 	MGR_NOT_FOUND = ENOENT,   /* box or exec */
@@ -40,6 +41,7 @@ enum mgr_error {
 	MGR_NO_IMAGE = ENODATA,
 	MGR_NOT_RUNNING = ESRCH,
 	MGR_IS_RUNNING = EALREADY,  /* start; remove without force */
+	MGR_PAUSED = EBUSY,         /* exec, files */
 	MGR_REMOVING = EINPROGRESS, /* removal goes on */
 	MGR_HAS_RUN = ESTALE,       /* an exec, twice */
 	MGR_NO_PROGRAM = ENOEXEC,   /* executable file not found */
@@ -82,6 +84,7 @@ struct box_want {
 	const char *settings;       /* JSON object */
 	const char *name;           /* NULL: one is made up */
 	const char *const *command; /* NULL-terminated; NULL: the image's */
+	const char *code; /* instead: JSON list, as of serve/orders.h */
 	const char *extra;          /* JSON, may be NULL */
 	bool has_no_main;           /* it lives until it is stopped */
 	bool clamp;
@@ -146,6 +149,8 @@ struct box_view {
 	size_t n_execs;
 };
 void box_look(const struct box *b, struct box_view *ret);
+/* The facts of its last end; NULL before it. */
+const struct wire_outcome *box_outcome(const struct box *b);
 /* Ids of its execs that are not forgotten. */
 size_t box_execs(const struct box *b, const char *const **ret);
 
@@ -229,6 +234,7 @@ struct feed *box_logs(struct box *b, const struct log_want *want,
 
 struct exec_want {
 	const char *const *command;
+	const char *code;       /* instead: JSON list, as of serve/orders.h */
 	const char *const *env; /* K=V or K */
 	const char *workdir;    /* NULL: the box's */
 	const char *user;       /* NULL or "": the box's */
@@ -271,6 +277,7 @@ struct exec_view {
 	uint64_t out_bytes, err_bytes, dropped_bytes;
 };
 void exec_look(const struct exec *e, struct exec_view *ret);
+const struct wire_outcome *exec_outcome(const struct exec *e);
 
 /* ---- files ---- */
 
@@ -386,6 +393,14 @@ void manager_limits_default(struct manager_limits *l);
 /* Takes the descriptors of orders.h from 3 on; reads its notes. */
 struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 			    struct err *err);
+uv_loop_t *manager_loop(const struct manager *m);
+/* The faces listen: the parent is told. */
+void manager_ready(struct manager *m);
+/*
+ * The parent wants an end: `fn` stops the listeners. The manager drains itself,
+ * and tells the parent when it has.
+ */
+void manager_on_drain(struct manager *m, void (*fn)(void *arg), void *arg);
 /* No new work; ends all boxes; then `done`. */
 void manager_drain(struct manager *m, void (*done)(void *arg), void *arg);
 void manager_free(struct manager *m);
