@@ -40,6 +40,7 @@ enum mgr_error {
 	MGR_NO_IMAGE = ENODATA,
 	MGR_NOT_RUNNING = ESRCH,
 	MGR_IS_RUNNING = EALREADY,  /* start; remove without force */
+	MGR_PAUSED = EBUSY,         /* exec, files */
 	MGR_REMOVING = EINPROGRESS, /* removal goes on */
 	MGR_HAS_RUN = ESTALE,       /* an exec, twice */
 	MGR_NO_PROGRAM = ENOEXEC,   /* executable file not found */
@@ -66,6 +67,7 @@ struct peer {
 };
 
 typedef void mgr_done_fn(void *arg, const struct err *err);
+/* A function that returns NULL for one had no memory: nothing will call back */
 void call_drop(struct call *c); /* NULL: nothing */
 
 /* ---- making, finding, listing ---- */
@@ -89,10 +91,11 @@ struct box_want {
 	bool stdin_once;
 	bool auto_remove;
 	bool kill_exec_rest; /* what an exec leaves behind is killed */
-	int stop_signal;     /* 0: TERM */
-	int stop_timeout_s;  /* -1: the default, 10 */
-	uint64_t idle_us;    /* stopped when nothing was asked of it: 0 never */
-	uint64_t life_us;    /* stopped after this time; 0 never */
+	bool shims;      /* docker-api.md 11: `timeout N ...`, `pkill -f ...` */
+	int stop_signal; /* 0: TERM */
+	int stop_timeout_s; /* -1: the default, 10 */
+	uint64_t idle_us;   /* stopped when nothing was asked of it: 0 never */
+	uint64_t life_us;   /* stopped after this time; 0 never */
 	uint64_t exec_timeout_us; /* default deadline of each exec; 0 none */
 	uint64_t exec_max_output; /* 0: none */
 	bool kill_on_disconnect;  /* an exec whose client is gone */
@@ -384,6 +387,13 @@ void manager_limits_default(struct manager_limits *l);
 /* Takes the descriptors of orders.h from 3 on; reads its notes. */
 struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 			    struct err *err);
+/* The faces listen: the parent is told. */
+void manager_ready(struct manager *m);
+/*
+ * The parent wants an end: `fn` stops the listeners. The manager drains itself,
+ * and tells the parent when it has.
+ */
+void manager_on_drain(struct manager *m, void (*fn)(void *arg), void *arg);
 /* No new work; ends all boxes; then `done`. */
 void manager_drain(struct manager *m, void (*done)(void *arg), void *arg);
 void manager_free(struct manager *m);
