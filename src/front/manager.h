@@ -53,7 +53,6 @@ enum mgr_error {
 	MGR_UNSUPPORTED = ENOSYS,
 	MGR_SETUP = EIO, /* the box could not be built */
 	MGR_LOST = EPIPE,
-	MGR_PAUSED = EBUSY,
 };
 
 struct manager;
@@ -85,9 +84,9 @@ struct box_want {
 	const char *settings;       /* JSON object */
 	const char *name;           /* NULL: one is made up */
 	const char *const *command; /* NULL-terminated; NULL: the image's */
-	const char *code; /* instead: JSON list, as of serve/orders.h */
-	const char *extra;          /* JSON, may be NULL */
-	bool has_no_main;           /* it lives until it is stopped */
+	const char *code;  /* instead: JSON list, as of serve/orders.h */
+	const char *extra; /* JSON, may be NULL */
+	bool has_no_main;  /* it lives until it is stopped */
 	bool clamp;
 	bool tty;
 	bool open_stdin;
@@ -102,7 +101,6 @@ struct box_want {
 	uint64_t exec_timeout_us; /* default deadline of each exec; 0 none */
 	uint64_t exec_max_output; /* 0: none */
 	bool kill_on_disconnect;  /* an exec whose client is gone */
-	bool shims; /* of `timeout` and `pkill -f` (docker-api.md 11) */
 	uint64_t log_max;         /* 0: 64 MiB */
 };
 
@@ -395,7 +393,6 @@ void manager_limits_default(struct manager_limits *l);
 /* Takes the descriptors of orders.h from 3 on; reads its notes. */
 struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 			    struct err *err);
-uv_loop_t *manager_loop(const struct manager *m);
 /* The faces listen: the parent is told. */
 void manager_ready(struct manager *m);
 /*
