@@ -40,10 +40,11 @@ static bool is_mark(const struct stat *st)
 }
 
 /*
- * Opens a file of one layer. -ENOENT: the next one may have it; -ENODATA: none
- * below counts.
+ * Opens a file of one layer, or with `is_any` the directory that has something
+ * of that name. -ENOENT: the next layer may have it; -ENODATA: none below
+ * counts.
  */
-static int open_in_layer(int layer, const char *path)
+static int open_in_layer(int layer, const char *path, bool is_any)
 {
 	_cleanup_fd_ int dir = fcntl(layer, F_DUPFD_CLOEXEC, 3);
 	bool hides = false;
@@ -63,6 +64,8 @@ static int open_in_layer(int layer, const char *path)
 			return errno == ENOENT && hides ? -ENODATA : -errno;
 		if (is_mark(&st))
 			return -ENODATA;
+		if (is_last && is_any)
+			return take_fd(&dir);
 		if (S_ISLNK(st.st_mode))
 			return -ELOOP;
 		if (!(is_last ? S_ISREG(st.st_mode) : S_ISDIR(st.st_mode)))
@@ -81,16 +84,45 @@ static int open_in_layer(int layer, const char *path)
 	return -errno;
 }
 
-long box_image_read(const struct box_image *image, const char *path, char *buf,
-		    size_t size)
+static int open_in_image(const struct box_image *image, const char *path,
+			 bool is_any)
 {
-	_cleanup_fd_ int fd = -ENOENT;
-	ssize_t n;
+	int fd = -ENOENT;
 
 	while (*path == '/')
 		path++;
 	for (size_t i = image->n_layer_fds; i-- > 0 && fd == -ENOENT;)
-		fd = open_in_layer(image->layer_fds[i], path);
+		fd = open_in_layer(image->layer_fds[i], path, is_any);
+	return fd;
+}
+
+bool box_image_has(const struct box_image *image, const char *path,
+		   const char *program)
+{
+	char full[512];
+
+	if (strchr(program, '/'))
+		path = "";
+	do {
+		size_t len = strcspn(path, ":");
+		_cleanup_fd_ int fd = NO_FD;
+
+		(void)snprintf(full, sizeof(full), "%.*s/%s", (int)len, path,
+			       program);
+		fd = open_in_image(image, full, true);
+		if (fd >= 0)
+			return true;
+		path += len + (path[len] == ':');
+	} while (*path);
+	return false;
+}
+
+long box_image_read(const struct box_image *image, const char *path, char *buf,
+		    size_t size)
+{
+	_cleanup_fd_ int fd = open_in_image(image, path, false);
+	ssize_t n;
+
 	if (fd < 0)
 		return fd == -ENODATA ? -ENOENT : fd;
 	n = io_read_full(fd, buf, size - 1);
@@ -232,6 +264,7 @@ int box_image_user(const struct box_image *image, const char *text,
 	_cleanup_free_ char *file = NULL;
 	struct account a;
 	char name[256];
+	bool is_number;
 	const char *colon = strchr(text, ':');
 	size_t len = colon ? (size_t)(colon - text) : strlen(text);
 
@@ -239,17 +272,21 @@ int box_image_user(const struct box_image *image, const char *text,
 		return err_set(err, EINVAL, "a user's name is too long");
 	memcpy(name, text, len);
 	name[len] = '\0';
-	if (len == 0)
-		(void)strcpy(name, "0");
+	*ret_uid = 0;
 	*ret_gid = 0;
+	is_number = number(name, len, ret_uid);
 	/* By number with a group, nothing is left to look up. */
-	if (!number(name, strlen(name), ret_uid) || !colon || !colon[1]) {
-		if (read_accounts(image, "/etc/passwd", &file, err) < 0)
-			return -err->code;
+	if (len > 0 && !(is_number && colon && colon[1])) {
+		if (read_accounts(image, "/etc/passwd", &file, err) < 0) {
+			if (!is_number || err->code != ELOOP)
+				return -err->code;
+			err->code = 0;
+			*file = '\0';
+		}
 		if (find_account(file, true, name, &a)) {
 			*ret_uid = a.id;
 			*ret_gid = a.gid;
-		} else if (!number(name, strlen(name), ret_uid)) {
+		} else if (!is_number) {
 			return unknown(image, "user", name, err);
 		} else {
 			*ret_gid = *ret_uid;

@@ -56,6 +56,11 @@ int images_librarian(struct err *err);
 int box_image_user(const struct box_image *image, const char *text,
 		   uint32_t *ret_uid, uint32_t *ret_gid, struct err *err);
 
+/* Whether it has something of that name along `path`; links are not followed.
+ */
+bool box_image_has(const struct box_image *image, const char *path,
+		   const char *program);
+
 /*
  * A regular file of the image as text, at most `size` - 1 bytes; no link is
  * followed. Its length, or -errno.
