@@ -44,9 +44,11 @@ static int check_source(const char *path, const struct stat *st,
 	return 0;
 }
 
-static int check_target(const char *path, struct err *err)
+static int check_target(const struct wire_box *box, const char *path,
+			struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+	/* The last one is the root's own only where that is this machine's. */
+	for (size_t i = 0; i < ARRAY_SIZE(taken) - (box->image != 0); i++)
 		if (is_below(path, taken[i]))
 			return err_set(err, EPERM,
 				       "nothing can be mounted at '%s'", path);
@@ -95,7 +97,7 @@ static int add_bind(struct pack *p, struct wire_box *box,
 			       b->source);
 	if (check_source(path, &st, err) < 0)
 		return err_wrap(err, "volume '%s'", b->source);
-	if (check_target(b->target, err) < 0)
+	if (check_target(box, b->target, err) < 0)
 		return err_wrap(err, "volume");
 	/* Of someone else's, a peer's box sees what everybody may. */
 	if (!s->is_peer || st.st_uid == geteuid())
@@ -151,11 +153,16 @@ int binds_pack(struct pack *p, struct wire_box *box,
 			continue;
 		}
 		if (strcmp(t->target, "/dev/shm") != 0 &&
-		    check_target(t->target, err) < 0)
+		    check_target(box, t->target, err) < 0)
 			return err_wrap(err, "tmpfs");
 		m = pack_mount(p, box, WIRE_TMPFS, no_exec(box), NULL,
 			       t->target);
 		m->size = t->size;
+		m->mode = t->mode;
+		if (t->is_ro)
+			m->flags |= WIRE_MNT_RO;
+		if (t->is_noexec)
+			m->flags |= WIRE_MNT_NOEXEC;
 		m->inodes = MAX(t->size >> 20, 4) * 512;
 		if (strcmp(t->target, "/workspace") == 0)
 			m->flags |= WIRE_MNT_WORK;

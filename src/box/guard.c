@@ -18,6 +18,7 @@
 #include "base/util.h"
 #include "box/approve.h"
 #include "box/guard-facts.h"
+#include "box/guard-image.h"
 #include "box/line.h"
 #include "box/policy-load.h"
 #include "box/result.h"
@@ -114,6 +115,13 @@ int guard_commands(struct guard *g, struct err *err)
 						    : NULL;
 	bool has_list = rules || g->given->has_allowed;
 	char where[300] = "";
+
+	if (g->image && (has_list || g->given->has_programs)) {
+		g->refused = REFUSED_INVALID;
+		return err_set(err, EOPNOTSUPP,
+			       "a list of commands holds for the root 'host' "
+			       "alone; with an image it is not in this build");
+	}
 
 	if (!has_list && !g->given->command_line)
 		return 0;
@@ -446,6 +454,7 @@ struct question {
 	struct mount_facts *copy_facts;
 	struct request_place places[SPEC_MAX_ITEMS];
 	const char *layers[WIRE_LAYERS];
+	struct strv images;
 };
 
 static void ask_numbers(const struct cordon_spec *s, struct policy_request *req)
@@ -595,11 +604,14 @@ static void ask_rest(const struct guard *g, struct question *q)
 	req->n_env = s->env.n;
 	req->env_from_host = (const char *const *)s->env_from_host.v;
 	req->n_env_from_host = s->env_from_host.n;
-	req->image = s->stated & SPEC_STATED_IMAGE ? "host" : NULL;
+	req->image = s->image                        ? s->image
+		     : s->stated & SPEC_STATED_IMAGE ? "host"
+						     : NULL;
+	req->image_names = (const char *const *)q->images.v;
 	req->isolation = s->stated & SPEC_STATED_ISOLATION ? "native" : NULL;
-	req->has_user = s->stated & SPEC_STATED_USER;
-	req->uid = s->uid;
-	req->gid = s->gid;
+	req->has_user = g->spec->stated & SPEC_STATED_USER;
+	req->uid = g->spec->uid;
+	req->gid = g->spec->gid;
 	req->states_root = s->stated & SPEC_STATED_ROOT;
 	req->wants_writable_root = s->writable_root;
 	req->is_code = s->n_blocks > 0;
@@ -727,7 +739,7 @@ static int copy_spec(struct guard *g, struct err *err)
 
 static int decide(struct guard *g, struct question *q, struct err *err)
 {
-	bool no_mounts = g->by && g->by->no_mounts;
+	bool no_mounts = g->by && g->by->is_exec;
 	size_t declared = 0;
 	size_t n = 0;
 
@@ -741,11 +753,18 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 	    (ask_mounts(g, q, declared, err) < 0 || ask_copies(g, q, err) < 0))
 		return -err->code;
 	q->req.clamps = g->by && g->by->clamps;
+	if (guard_image_names(g, &q->images, err) < 0)
+		return -err->code;
 	ask_numbers(g->given, &q->req);
 	ask_rest(g, q);
 	policy_decide(g->policy, &q->req, &g->verdict);
 	if (g->verdict.decision == DECISION_DENY)
 		return denied(g, err, g->verdict.why);
+	if (g->image_err.code) {
+		g->refused = REFUSED_INVALID;
+		*err = g->image_err;
+		return -err->code;
+	}
 	if (g->policy && g->given->no_ledger)
 		return denied(g, err, "a run under a policy is recorded");
 	if (g->policy) {
@@ -855,7 +874,10 @@ static int judge_whole(struct guard *g, struct err *err)
 		return no_memory(err);
 	if (copy_spec(g, err) < 0)
 		return -err->code;
-	r = decide(g, q, err);
+	r = guard_image(g, err);
+	if (r == 0)
+		r = decide(g, q, err);
+	strv_done(&q->images);
 	free(q->facts);
 	free(q->copy_facts);
 	return r;
@@ -953,6 +975,7 @@ void guard_done(struct guard *g)
 			strv_done(&g->spec->programs);
 	}
 	free(g->spec);
+	guard_image_done(g);
 	policy_free(g->owned_policy);
 	free(g->policy_name);
 	strv_done(&g->owned);

@@ -29,6 +29,8 @@
 #include "policy/decide.h"
 #include "policy/policy.h"
 
+struct box_image;
+
 struct guard_watch {
 	int dir;          /* of the mounted directory */
 	char *source;     /* as given */
@@ -43,9 +45,9 @@ struct guard_watch {
 struct guard_by {
 	const struct policy *policy; /* must be there; stays the caller's */
 	const char *policy_name;
-	const char *state;  /* the daemon's own, without links */
-	bool clamps;        /* numbers above a ceiling are lowered */
-	bool no_mounts;     /* they were judged when the box was made */
+	const char *state; /* the daemon's own, without links */
+	bool clamps;       /* numbers above a ceiling are lowered */
+	bool is_exec;      /* a program more; mounts were judged with the box */
 	bool may_not_mount; /* we are not who asks, and cannot be */
 	bool refuses_links; /* in what is mounted writable */
 };
@@ -63,6 +65,10 @@ struct guard {
 	bool owns_programs;              /* spec->programs is not given's */
 	bool was_asked;                  /* a person, whose answer this is */
 	struct approve_answer answer;
+	struct box_image *image; /* of the root, NULL: none */
+	const char *image_name;  /* as it was asked for, NULL: none */
+	struct err image_err;    /* why it cannot be had */
+	struct strv merged;      /* its command and the request's */
 	struct strv owned;
 	struct guard_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;

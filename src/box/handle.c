@@ -56,7 +56,8 @@ int program_find(const char *name, char *ret, size_t size, struct err *err)
 static int keeper_env(char **ret, size_t max)
 {
 	static const char *const names[] = {
-		"CORDON_RUNTIME_DIR=", "XDG_RUNTIME_DIR=", "CORDON_TEST_"
+		"CORDON_RUNTIME_DIR=", "XDG_RUNTIME_DIR=", "CORDON_TEST_",
+		"CORDON_STATE_DIR=",   "XDG_STATE_HOME=",  "HOME="
 	};
 	extern char **environ;
 	size_t n = 0;

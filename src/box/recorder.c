@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "box/handle.h"
+#include "box/images.h"
 #include "box/prepare.h"
 #include "ledger/ledger.h"
 #include "ledger/redact.h"
@@ -136,6 +137,18 @@ static int list_words(const struct cordon_spec *s, const char ***ret,
 	return 0;
 }
 
+/* With its digest, since a name may be given to another one. */
+static void name_image(const struct cordon_spec *s, char *ret, size_t size)
+{
+	if (s->root && strcmp(s->root->name, s->root->id) != 0)
+		(void)snprintf(ret, size, "%s@%s", s->root->name, s->root->id);
+	else
+		(void)snprintf(ret, size, "%s",
+			       s->root    ? s->root->id
+			       : s->image ? s->image
+					  : "host");
+}
+
 void record_decision_of(struct record_decision *ret, const struct guard *g,
 			enum refusal refused, const struct err *why)
 {
@@ -173,6 +186,7 @@ char *recorder_start_members(const struct cordon_spec *s,
 	const char *layers[8];
 	struct strv env = { 0 };
 	const struct policy *p = d->policy;
+	char image[IMAGE_REF_MAX + IMAGE_DIGEST];
 	struct ledger_run_start start = {
 		.run = of->run,
 		.box = of->box,
@@ -189,7 +203,7 @@ char *recorder_start_members(const struct cordon_spec *s,
 		.code = code,
 		.n_code = list_code(s, code),
 		.workdir = s->workdir ? s->workdir : "/workspace",
-		.image = "host",
+		.image = image,
 		.isolation = "native",
 		.mounts = mounts,
 		.n_mounts = list_mounts(s, mounts),
@@ -201,6 +215,7 @@ char *recorder_start_members(const struct cordon_spec *s,
 	};
 	char *members = NULL;
 
+	name_image(s, image, sizeof(image));
 	start.argv = NULL;
 	list_layers(s, layers);
 	if (prepare_env(s, &env) == 0 && list_words(s, &words, err) == 0) {

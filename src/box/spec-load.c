@@ -30,12 +30,17 @@
 
 /* Options of docker that are settings here, or always so, or refused. */
 static const char *const docker_names[] = {
-	"network",      "net",        "memory",    "cpus",        "cpu-period",
-	"cpu-quota",    "cap-add",    "read-only", "pids-limit",  "volume",
-	"tmpfs",        "workdir",    "user",      "env",         "env-file",
-	"name",         "label",      "rm",        "interactive", "tty",
-	"security-opt", "privileged", "device",    "pid",         "ipc",
-	"uts",          "userns",     "cgroupns",  NULL,
+	"network",      "net",         "memory",        "cpus",
+	"cpu-period",   "cpu-quota",   "cap-add",       "read-only",
+	"pids-limit",   "volume",      "tmpfs",         "workdir",
+	"user",         "env",         "env-file",      "name",
+	"label",        "rm",          "interactive",   "tty",
+	"security-opt", "privileged",  "device",        "pid",
+	"ipc",          "uts",         "userns",        "cgroupns",
+	"entrypoint",   "hostname",    "domainname",    "add-host",
+	"shm-size",     "ulimit",      "cpu-shares",    "cpuset-cpus",
+	"group-add",    "memory-swap", "oom-score-adj", "memory-reservation",
+	NULL,
 };
 
 static int bad(struct err *err, const char *name, const char *what)
@@ -143,8 +148,8 @@ static int set_tmpfs(struct cordon_spec *s, const char *place,
 	if (text_of(v, &text) == 0 && !strchr(place, ':'))
 		n = snprintf(full, sizeof(full), "%s%s%s%s", place,
 			     *text.data ? ":" : "",
-			     *text.data && !strchr(text.data, '=') ? "size="
-								   : "",
+			     *text.data >= '0' && *text.data <= '9' ? "size="
+								    : "",
 			     text.data);
 	buf_done(&text);
 	if (n < 0 || n >= (int)sizeof(full))
@@ -296,6 +301,8 @@ static void state_list(struct cordon_spec *s, const char *name)
 {
 	if (strcmp(name, "allowed-commands") == 0)
 		s->has_allowed = true;
+	else if (strcmp(name, "entrypoint") == 0)
+		s->has_entrypoint = true;
 	else if (strcmp(name, "writable-paths") == 0)
 		s->has_writable = s->no_tmp = s->no_shm = s->no_workspace =
 			true;

@@ -35,7 +35,8 @@ static int allow_mounts(struct init *in, struct landlock *l, int run)
 
 		if (!run && (m->flags & WIRE_MNT_PROGRAM))
 			what |= LANDLOCK_RUN;
-		if (!what || !wire_has_mount(&in->conf, i))
+		if (!what || !wire_has_mount(&in->conf, i) ||
+		    m->kind == WIRE_LAYER || m->kind == WIRE_UPPER)
 			continue;
 		if (allow_path(in, l, target, is_dir, what) < 0)
 			return -in->err.code;
