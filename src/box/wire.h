@@ -241,6 +241,24 @@ enum wire_type {
 	WIRE_OVER,      /* keeper: as ENDED, but only init is left and dying */
 	WIRE_ENDED,     /* init, keeper: it is over, and nothing is left */
 	WIRE_FAILED,    /* init: a stage failed */
+	/*
+	 * Boxes that stay (box/session.h). Those of the client are a struct
+	 * wire_ask; what comes back is a struct wire_told.
+	 */
+	WIRE_OPEN,   /* client: fds box, and the peer's connection if any */
+	WIRE_EXEC,   /* client, keeper: fds work, streams; and groups */
+	WIRE_SIGNAL, /* client, keeper: for the first process of a program */
+	WIRE_KILL,   /* client: all of a program's group; keeper: no group */
+	WIRE_FROZEN, /* client: stand still, go on */
+	WIRE_CAUGHT, /* client, keeper; init, keeper: the mask */
+	WIRE_USAGE,  /* client; keeper: the numbers */
+	WIRE_FILES,  /* client, keeper: fd a stream socket */
+	WIRE_CLOSE,  /* client */
+	WIRE_FORGET, /* client: what is kept under a number */
+	WIRE_READY,  /* init, keeper: the wall stands */
+	WIRE_BEGUN,  /* init, keeper: it runs; fd of its terminal, if any */
+	WIRE_DONE,   /* init, keeper: a program has ended */
+	WIRE_CLOSED, /* keeper: nothing of the box is left */
 };
 
 enum wire_end {
@@ -286,6 +304,52 @@ struct wire_head {
 	uint32_t job;
 };
 
+enum {
+	WIRE_ASK_TTY = 1 << 0,       /* EXEC: a terminal of its own */
+	WIRE_ASK_KILL_REST = 1 << 1, /* EXEC: what it leaves is killed */
+	WIRE_ASK_PEER = 1 << 2,      /* OPEN: there is a peer */
+	WIRE_ASK_BIRTH = 1 << 3,     /* to init: the first group is born into */
+};
+
+/* client -> keeper -> init: something about a box that stays. */
+struct wire_ask {
+	uint32_t type;
+	uint32_t job;   /* the box */
+	uint32_t exec;  /* the program in it; no two boxes have the same */
+	uint32_t value; /* signal, yes or no, shelf */
+	uint32_t flags; /* WIRE_ASK_* */
+	uint32_t token; /* comes back with the answer */
+	uint16_t rows, cols;
+	uint32_t n_groups; /* to init: the last descriptors are groups */
+};
+
+struct wire_usage {
+	uint64_t memory, memory_limit, memory_peak, inactive_file;
+	uint64_t cpu_us, cpu_user_us, cpu_system_us;
+	uint64_t throttled, throttled_us, periods;
+	uint64_t pids, pids_limit;
+	uint64_t oom_kills, pids_refused;
+};
+
+enum {
+	WIRE_TOLD_MAY_FREEZE = 1 << 0, /* READY */
+};
+
+/* init -> keeper -> client: the answers. */
+struct wire_told {
+	uint32_t type;
+	uint32_t job;
+	uint32_t exec;
+	uint32_t token;
+	uint32_t flags;
+	uint32_t reserved;
+	union {
+		struct wire_outcome outcome; /* DONE, CLOSED */
+		struct wire_usage usage;
+		uint64_t mask; /* CAUGHT */
+	};
+};
+
 /* keeper -> init, WIRE_GO */
 struct wire_go {
 	uint32_t type;
@@ -300,8 +364,8 @@ struct wire_conf {
 	uint32_t job;
 	uint64_t
 		has_mount[WIRE_MAX_MOUNTS / 64]; /* bit i: there is mounts[i] */
-	uint32_t skip; /* bits of enum wire_layer that are not there */
-	uint32_t reserved;
+	uint32_t skip;  /* bits of enum wire_layer that are not there */
+	uint32_t stays; /* it is told what to run again and again */
 };
 
 /* keeper -> init, WIRE_BOUNDS */

@@ -48,7 +48,7 @@ int stage_landlock(struct init *in)
 {
 	int run = in->box->blob.flags & WIRE_COMMANDS ? 0 : LANDLOCK_RUN;
 	int write = in->box->blob.flags & WIRE_ROOT_RW ? LANDLOCK_WRITE : 0;
-	bool tty = in->box->blob.flags & WIRE_TTY;
+	bool tty = in->box->blob.flags & WIRE_TTY || in->pts >= 0;
 	struct landlock l;
 	int r;
 

@@ -105,6 +105,8 @@ int stage_seccomp(struct init *in)
 	if ((in->box->blob.flags & WIRE_COMMANDS) &&
 	    seccomp_forbid_memfd(&in->err) < 0)
 		return -in->err.code;
+	if (in->conf.stays)
+		return seccomp_install_stays(&in->err);
 	if (in->box->blob.flags & WIRE_WITNESS)
 		return seccomp_install_witness(&in->witness, &in->err);
 	return seccomp_install(&in->err);

@@ -210,7 +210,7 @@ static int give_bounds(struct keeper *k, struct box *b, struct err *err)
 int box_configure(struct keeper *k, struct box *b, int fd, struct err *err)
 {
 	const struct wire_head head = { .type = WIRE_SPEC };
-	struct wire_conf conf = { .type = WIRE_CONF };
+	struct wire_conf conf = { .type = WIRE_CONF, .stays = b->stays };
 
 	b->spec = spec_map(fd, err);
 	if (!b->spec)

@@ -22,5 +22,11 @@ int caps_keep_over_exec(void);
  */
 int caps_drop_held(struct err *err);
 
+/*
+ * Takes the capabilities that override permissions of files out of force, or
+ * puts them back. Nothing else changes.
+ */
+int caps_over_files(bool in_force);
+
 /* Empties all five sets and locks them so: no exec can give one back. */
 int caps_drop_all(struct err *err);

@@ -37,9 +37,6 @@
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
-#ifndef SYS_faccessat2
-#define SYS_faccessat2 439
-#endif
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif
@@ -97,7 +94,11 @@ static inline int sys_openat2(int dirfd, const char *path,
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
 }
 
-/* Linux 5.8; for what a descriptor is open to */
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
+
+/* By system call: a library may ask with other ids than the fsuid. */
 static inline int sys_faccessat2(int dirfd, const char *path, int mode,
 				 int flags)
 {
