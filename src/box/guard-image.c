@@ -34,6 +34,9 @@ static int merge_command(struct guard *g, struct err *err)
 
 	if (s->n_blocks > 0 || s->command_line)
 		return 0;
+	/* A further program is started as it is; an empty box has none. */
+	if (s->is_empty || (g->by && g->by->is_exec))
+		return 0;
 	if (cmd->n == 0 && !s->drops_cmd)
 		cmd = &m->cmd;
 	if (add_all(&g->merged,

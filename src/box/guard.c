@@ -739,7 +739,7 @@ static int copy_spec(struct guard *g, struct err *err)
 
 static int decide(struct guard *g, struct question *q, struct err *err)
 {
-	bool no_mounts = g->by && g->by->no_mounts;
+	bool no_mounts = g->by && g->by->is_exec;
 	size_t declared = 0;
 	size_t n = 0;
 

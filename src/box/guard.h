@@ -45,9 +45,9 @@ struct guard_watch {
 struct guard_by {
 	const struct policy *policy; /* must be there; stays the caller's */
 	const char *policy_name;
-	const char *state;  /* the daemon's own, without links */
-	bool clamps;        /* numbers above a ceiling are lowered */
-	bool no_mounts;     /* they were judged when the box was made */
+	const char *state; /* the daemon's own, without links */
+	bool clamps;       /* numbers above a ceiling are lowered */
+	bool is_exec;      /* a program more; mounts were judged with the box */
 	bool may_not_mount; /* we are not who asks, and cannot be */
 	bool refuses_links; /* in what is mounted writable */
 };

@@ -29,7 +29,7 @@
 
 #include "base/err.h"
 
-#define WIRE_BOX_MAGIC  0x43520110U
+#define WIRE_BOX_MAGIC  0x43520112U
 #define WIRE_WORK_MAGIC 0x43520203U
 #define WIRE_MAX_MOUNTS 192
 #define WIRE_MAX_STEPS  64

@@ -25,12 +25,15 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "base/util.h"
 #include "box/guard.h"
+#include "box/images.h"
 #include "box/prepare.h"
+#include "os/uapi.h"
 #include "serve/answer.h"
 #include "serve/daemon.h"
 #include "serve/request.h"
@@ -132,12 +135,18 @@ static void limit(void)
 	}
 }
 
-/* The home of who asks is what the guard must know; nothing else. */
-static int forget_surroundings(uid_t uid, struct err *err)
+/*
+ * The home of who asks is what the guard must know; and where images are, for
+ * one who can read them. Nothing else.
+ */
+static int forget_surroundings(const struct daemon *d, uid_t uid,
+			       struct err *err)
 {
+	bool is_peer = d->is_root && uid != 0;
 	const struct passwd *pw;
 
-	if (clearenv() != 0 || chdir("/") < 0)
+	if (clearenv() != 0 || chdir("/") < 0 ||
+	    (!is_peer && setenv("CORDON_STATE_DIR", d->state, 1) < 0))
 		return err_errno(err, errno, "leave the daemon's directory");
 	pw = getpwuid(uid);
 	if (pw && pw->pw_dir && pw->pw_dir[0] == '/' &&
@@ -156,6 +165,7 @@ struct prep {
 	struct prepared ready;
 	struct strv warnings;
 	enum refusal refused;
+	pid_t librarian; /* 0: none is needed */
 };
 
 static int read_request(struct prep *t, struct err *err)
@@ -186,7 +196,7 @@ static void turn_from_root(struct prep *t, const struct policy *p)
 	struct cordon_spec *s = t->request.spec;
 
 	if (strcmp(t->request.face, "docker") != 0 || s->uid != 0 ||
-	    !(s->stated & SPEC_STATED_USER) ||
+	    !(s->stated & SPEC_STATED_USER) || s->image ||
 	    says(&p->allow_root_inside, "true", "false"))
 		return;
 	s->stated &= ~SPEC_STATED_USER;
@@ -227,7 +237,7 @@ static struct guard_by rules_for(struct prep *t)
 		.state = d->state,
 		.clamps = t->request.clamp &&
 			  !says(&p->over_ceiling, "deny", "clamp"),
-		.no_mounts = t->request.exec,
+		.is_exec = t->request.exec,
 		.may_not_mount = !d->is_root && t->peer != geteuid(),
 		.refuses_links = no_links,
 	};
@@ -320,13 +330,19 @@ static int prepare_all(struct prep *t, struct err *err)
 	if (find_peer(d, t->p->peer, &who, err) < 0)
 		return -err->code;
 	t->peer = who.cred.uid;
+	/* The store is root's: somebody must stay who may read it. */
+	if (d->is_root && t->peer != 0) {
+		t->librarian = images_librarian(err);
+		if (t->librarian < 0)
+			return -err->code;
+	}
 	limit();
 	if (become(d, &who, err) < 0)
 		return -err->code;
 	if (child_settle(parent) < 0)
 		return err_set(err, EPERM, "shut the preparer in");
-	if (forget_surroundings(t->peer, err) < 0 || read_request(t, err) < 0 ||
-	    judge(t, err) < 0)
+	if (forget_surroundings(d, t->peer, err) < 0 ||
+	    read_request(t, err) < 0 || judge(t, err) < 0)
 		return -err->code;
 	return make_blobs(t, err);
 }
@@ -341,5 +357,9 @@ void preparer_run(const struct preparer *p)
 	t.ready.work = NO_FD;
 	(void)prepare_all(&t, &err);
 	reply(&t, &err);
+	/* It ends with its socket, and is not left to whoever reaps here. */
+	(void)sys_close_range(3, ~0U);
+	if (t.librarian > 0)
+		(void)waitpid(t.librarian, NULL, 0);
 	_exit(0);
 }
