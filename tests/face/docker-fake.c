@@ -268,12 +268,15 @@ struct call *box_wait(struct manager *m, const struct peer *peer,
 		      const char *text, enum box_condition condition,
 		      box_waited_fn *done, void *arg, struct err *err)
 {
+	/* It is the test that calls back. */
+	static struct call waiting;
+
 	(void)condition;
 	if (!box_find(m, peer, text, err))
 		return NULL;
 	fake.waiter = done;
 	fake.waiter_arg = arg;
-	return later(-1, NULL, NULL);
+	return &waiting;
 }
 
 static struct feed *feed_new(void *owner, void *arg)

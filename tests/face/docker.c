@@ -466,7 +466,7 @@ TEST(what_is_asked_arrives)
 #define T(text) "{\"Image\":\"i\"," text "}"
 #define H(text) "{\"Image\":\"i\",\"HostConfig\":{" text "}}"
 		{ T("\"Entrypoint\":\"/a\""), "\"entrypoint\":[\"/a\"]" },
-		{ T("\"Entrypoint\":[\"\"]"), "\"entrypoint\":[]" },
+		{ T("\"Entrypoint\":[\"\"]"), "\"entrypoint\":[\"\"]" },
 		{ T("\"Env\":[\"A=b\",\"C\"]"), "\"env\":[\"A=b\",\"C\"]" },
 		{ T("\"WorkingDir\":\"/w\""), "\"workdir\":\"/w\"" },
 		{ T("\"User\":\"nobody\""), "\"user\":\"nobody\"" },

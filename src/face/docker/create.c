@@ -285,11 +285,10 @@ static int put_command(struct making *k)
 	if (!k->argv)
 		abort();
 	if (!ref_is_host(k->image)) {
+		/* [""] is none, there as here; the image's Cmd goes with it. */
 		if (k->entrypoint)
-			json_object_set_new(k->settings, "entrypoint",
-					    no_entry ? json_array()
-						     : json_incref(
-							       k->entrypoint));
+			json_object_set(k->settings, "entrypoint",
+					k->entrypoint);
 		n = append(k->argv, 0, k->cmd);
 		k->want.command = n > 0 ? k->argv : NULL;
 		return 0;
