@@ -313,6 +313,7 @@ void fake_end(void)
 	}
 	for (size_t i = 0; i < fake.n_records; i++)
 		free(fake.records[i]);
+	fake.n_records = 0;
 	(void)nftw(fake.dir, rm, 8, FTW_DEPTH | FTW_PHYS);
 }
 
