@@ -68,6 +68,7 @@ struct peer {
 };
 
 typedef void mgr_done_fn(void *arg, const struct err *err);
+/* A function that returns NULL for one had no memory: nothing will call back */
 void call_drop(struct call *c); /* NULL: nothing */
 
 /* ---- making, finding, listing ---- */
@@ -92,10 +93,11 @@ struct box_want {
 	bool stdin_once;
 	bool auto_remove;
 	bool kill_exec_rest; /* what an exec leaves behind is killed */
-	int stop_signal;     /* 0: TERM */
-	int stop_timeout_s;  /* -1: the default, 10 */
-	uint64_t idle_us;    /* stopped when nothing was asked of it: 0 never */
-	uint64_t life_us;    /* stopped after this time; 0 never */
+	bool shims;      /* docker-api.md 11: `timeout N ...`, `pkill -f ...` */
+	int stop_signal; /* 0: TERM */
+	int stop_timeout_s; /* -1: the default, 10 */
+	uint64_t idle_us;   /* stopped when nothing was asked of it: 0 never */
+	uint64_t life_us;   /* stopped after this time; 0 never */
 	uint64_t exec_timeout_us; /* default deadline of each exec; 0 none */
 	uint64_t exec_max_output; /* 0: none */
 	bool kill_on_disconnect;  /* an exec whose client is gone */
