@@ -38,12 +38,12 @@ void json_int(struct json *j, const char *name, int64_t value);
 void json_real(struct json *j, const char *name, double value);
 void json_bool(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
-/* A value that is JSON already. */
-void json_raw(struct json *j, const char *name, const char *value);
 void json_str(struct json *j, const char *name, const char *text);
 void json_bytes(struct json *j, const char *name, const void *data, size_t len);
 void json_base64(struct json *j, const char *name, const void *data,
 		 size_t len);
+/* A value that is JSON already, such as another document of ours. */
+void json_raw(struct json *j, const char *name, const char *text, size_t len);
 /*
  * For a reader that needs the very bytes: a string where they are printable
  * ASCII, else {"base64": "..."}.

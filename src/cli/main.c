@@ -47,6 +47,8 @@ static const struct command table[] = {
 	  "the record of what was decided and done", cmd_desk },
 	{ "image", "load|import|save|ls|inspect|rm|prune|tag ...",
 	  "root file systems for boxes", cmd_image },
+	{ "serve", "[FLAGS]", "the daemon: boxes that live, and Docker's API",
+	  cmd_serve },
 	{ "doctor", "[--json]", "what this machine can enforce", cmd_doctor },
 	{ "bench", "[N]", "time a box against a plain process", cmd_bench },
 	{ "completion", "bash|zsh|fish", "completions for a shell",
@@ -56,7 +58,6 @@ static const struct command table[] = {
 
 /* Named in the documents, and still to come. */
 static const char *const later[] = {
-	"serve",
 	"agent",
 	"worker",
 };
@@ -104,7 +105,8 @@ static int help(const char *name)
 		if (table[i].run == cmd_run || table[i].run == cmd_desk ||
 		    table[i].run == cmd_exec || table[i].run == cmd_logs ||
 		    table[i].run == cmd_ps || table[i].run == cmd_life ||
-		    table[i].run == cmd_stats || table[i].run == cmd_attach)
+		    table[i].run == cmd_serve || table[i].run == cmd_stats ||
+		    table[i].run == cmd_attach)
 			return table[i].run(2, args);
 		printf("usage: cordon %s %s\n\n%s\n", table[i].name,
 		       table[i].usage, table[i].help);

@@ -84,9 +84,9 @@ struct box_want {
 	const char *settings;       /* JSON object */
 	const char *name;           /* NULL: one is made up */
 	const char *const *command; /* NULL-terminated; NULL: the image's */
-	const char *code; /* instead: JSON list, as of serve/orders.h */
-	const char *extra;          /* JSON, may be NULL */
-	bool has_no_main;           /* it lives until it is stopped */
+	const char *code;  /* instead: JSON list, as of serve/orders.h */
+	const char *extra; /* JSON, may be NULL */
+	bool has_no_main;  /* it lives until it is stopped */
 	bool clamp;
 	bool tty;
 	bool open_stdin;
@@ -393,7 +393,6 @@ void manager_limits_default(struct manager_limits *l);
 /* Takes the descriptors of orders.h from 3 on; reads its notes. */
 struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 			    struct err *err);
-uv_loop_t *manager_loop(const struct manager *m);
 /* The faces listen: the parent is told. */
 void manager_ready(struct manager *m);
 /*
@@ -404,6 +403,7 @@ void manager_on_drain(struct manager *m, void (*fn)(void *arg), void *arg);
 /* No new work; ends all boxes; then `done`. */
 void manager_drain(struct manager *m, void (*done)(void *arg), void *arg);
 void manager_free(struct manager *m);
+uv_loop_t *manager_loop(const struct manager *m); /* it was made with */
 
 struct manager_view {
 	unsigned int created, running, paused, exited;
