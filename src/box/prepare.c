@@ -17,7 +17,9 @@
 #include "box/binds.h"
 #include "box/lang.h"
 #include "box/pack.h"
+#include "box/images.h"
 #include "box/root-host.h"
+#include "box/root-image.h"
 #include "box/workspace.h"
 
 #define WORKSPACE      "/workspace"
@@ -128,7 +130,7 @@ static int check_blocks(const struct cordon_spec *s, struct prepared *ret,
 			ret->exit_code = 1;
 			return refuse(ret, REFUSED_DENIED, err);
 		}
-		if (!b->program && !root_host_has(needed(b))) {
+		if (!b->program && !s->root && !root_host_has(needed(b))) {
 			err_set(err, ENOENT,
 				"%s needs '%s', which this machine's /usr does "
 				"not have; install it",
@@ -194,6 +196,18 @@ static void block_steps(struct pack *p, struct wire_work *work,
 	pack_step(p, work, argv, WIRE_STEP_END_BLOCK);
 }
 
+/* Whether the list has a variable of the same name. */
+static bool names_env(const struct strv *list, const char *entry)
+{
+	size_t len = strcspn(entry, "=");
+
+	for (size_t i = 0; i < list->n; i++)
+		if (strcspn(list->v[i], "=") == len &&
+		    strncmp(list->v[i], entry, len) == 0)
+			return true;
+	return false;
+}
+
 int prepare_env(const struct cordon_spec *s, struct strv *ret)
 {
 	static const char *const defaults[] = {
@@ -207,22 +221,23 @@ int prepare_env(const struct cordon_spec *s, struct strv *ret)
 		"PYTHONUNBUFFERED=1",
 		"PYTHONDONTWRITEBYTECODE=1",
 	};
+	const struct strv none = { 0 };
+	const struct strv *image = s->root ? &s->root->env : &none;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(defaults); i++) {
-		size_t len = strcspn(defaults[i], "=") + 1;
-		bool replaced = false;
-
-		for (size_t k = 0; k < s->env.n; k++)
-			if (strncmp(s->env.v[k], defaults[i], len) == 0)
-				replaced = true;
-		if (!replaced)
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(defaults); i++)
+		if (!names_env(&s->env, defaults[i]) &&
+		    !names_env(image, defaults[i]))
 			r = strv_add(ret, defaults[i]);
-	}
 	if (r == 0 && s->tty && s->term)
 		r = strv_add(ret, s->term);
+	for (size_t k = 0; r == 0 && k < image->n; k++)
+		if (!names_env(&s->env, image->v[k]))
+			r = strv_add(ret, image->v[k]);
+	/* A name alone only takes away. */
 	for (size_t k = 0; r == 0 && k < s->env.n; k++)
-		r = strv_add(ret, s->env.v[k]);
+		if (strchr(s->env.v[k], '='))
+			r = strv_add(ret, s->env.v[k]);
 	return r;
 }
 
@@ -276,6 +291,12 @@ static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
 	l->nofile = s->nofile;
 	l->fsize = s->fsize;
 	l->disk = s->disk;
+	l->memory_low = s->memory_low;
+	l->cpu_shares = s->cpu_shares;
+	memcpy(l->cpus, s->cpus, sizeof(l->cpus));
+	box->oom_score_adj = s->oom_score_adj;
+	box->rlimits_set = s->rlimits_set;
+	memcpy(box->rlimits, s->rlimits, sizeof(box->rlimits));
 	box->uid = s->uid;
 	box->gid = s->gid;
 	box->best_effort = s->best_effort;
@@ -318,6 +339,16 @@ static void pack_joined(struct pack *p, struct wire_work *work,
 		work->steps[at].join = l->join;
 }
 
+/* In an image programs are where its PATH says, or the request's. */
+static const char *search_path(const struct cordon_spec *s,
+			       const struct strv *env)
+{
+	for (size_t i = 0; s->root && i < env->n; i++)
+		if (strncmp(env->v[i], "PATH=", 5) == 0)
+			return env->v[i] + 5;
+	return ROOT_PATH;
+}
+
 static int pack_steps(struct pack *p, struct wire_work *work,
 		      const struct cordon_spec *s, struct prepared *ret,
 		      struct err *err)
@@ -329,9 +360,9 @@ static int pack_steps(struct pack *p, struct wire_work *work,
 		return err_set(err, ENOMEM, "out of memory");
 	}
 	work->env = pack_vector(p, &env);
+	work->path = pack_string(p, search_path(s, &env));
 	strv_done(&env);
 	work->workdir = pack_string(p, s->workdir ? s->workdir : WORKSPACE);
-	work->path = pack_string(p, ROOT_PATH);
 	if (s->command.n > 0)
 		pack_step(p, work, (const char *const *)s->command.v,
 			  WIRE_STEP_END_BLOCK);
@@ -378,21 +409,35 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 		return -err->code;
 	box_numbers(&box, s);
 	look_at_cores(&box, ret);
-	box.hostname = pack_string(p, s->name ? s->name : "cordon");
+	if (s->is_root_replaced)
+		(void)strv_add(
+			&ret->warnings,
+			"user 0 is not given (docker.allow_root_inside); "
+			"the usual user runs it");
+	box.hostname = pack_string(p, root_hostname(s));
+	box.domainname = pack_string(p, s->domainname ? s->domainname : "");
 	if (s->has_programs) {
 		box.blob.flags |= WIRE_COMMANDS;
 		if (programs_find(&s->programs, ROOT_PATH, only, err) < 0)
 			return refuse(ret, REFUSED_INVALID, err);
 	}
-	root_host_mounts(p, &box, s, s->has_programs ? only : NULL);
+	if (s->root)
+		root_image_mounts(p, &box, s);
+	else
+		root_host_mounts(p, &box, s, s->has_programs ? only : NULL);
 	pack_disks(p, &box, s);
 	if (binds_pack(p, &box, s, err) < 0)
 		return refuse(ret,
 			      err->code == EPERM ? REFUSED_DENIED
 						 : REFUSED_INVALID,
 			      err);
+	if (s->root)
+		root_image_places(p, &box, s);
 	pack_records_begin(p);
-	root_host_files(p, s, s->has_programs ? only : NULL);
+	if (s->root)
+		root_image_files(p, s);
+	else
+		root_host_files(p, s, s->has_programs ? only : NULL);
 	box.records = p->records;
 	ret->box = pack_seal(p, &box.blob, WIRE_BOX_MAGIC, err);
 	return ret->box < 0 ? ret->box : 0;
@@ -422,11 +467,14 @@ static int pack_work(struct pack *p, const struct cordon_spec *s,
 	return ret->work < 0 ? ret->work : 0;
 }
 
-int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
+enum { HALF_BOX = 1, HALF_WORK = 2 };
+
+static int prepare_halves(const struct cordon_spec *s, int halves,
+			  struct prepared *ret, struct err *err)
 {
 	_cleanup_free_ struct pack *p = NULL;
 	struct programs only = { 0 };
-	int r;
+	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->box = NO_FD;
@@ -438,14 +486,33 @@ int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
 	p = malloc(sizeof(*p));
 	if (!p)
 		return err_set(err, ENOMEM, "out of memory");
-	r = pack_box(p, s, &only, ret, err);
-	programs_done(&only);
-	pack_done(p);
-	if (r == 0) {
+	if (halves & HALF_BOX) {
+		r = pack_box(p, s, &only, ret, err);
+		programs_done(&only);
+		pack_done(p);
+	}
+	if (r == 0 && (halves & HALF_WORK)) {
 		r = pack_work(p, s, ret, err);
 		pack_done(p);
 	}
 	return r;
+}
+
+int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
+{
+	return prepare_halves(s, HALF_BOX | HALF_WORK, ret, err);
+}
+
+int prepare_box(const struct cordon_spec *s, struct prepared *ret,
+		struct err *err)
+{
+	return prepare_halves(s, HALF_BOX, ret, err);
+}
+
+int prepare_work(const struct cordon_spec *s, struct prepared *ret,
+		 struct err *err)
+{
+	return prepare_halves(s, HALF_WORK, ret, err);
 }
 
 void prepared_done(struct prepared *p)

@@ -94,6 +94,17 @@ static inline int sys_openat2(int dirfd, const char *path,
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
 }
 
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
+
+/* By system call: a library may ask with other ids than the fsuid. */
+static inline int sys_faccessat2(int dirfd, const char *path, int mode,
+				 int flags)
+{
+	return (int)syscall(SYS_faccessat2, dirfd, path, mode, flags);
+}
+
 /* The mount calls of Linux 5.2 and mount_setattr(2) of 5.12 */
 #define UAPI_OPEN_TREE_CLONE          1U
 #define UAPI_OPEN_TREE_CLOEXEC        02000000U
