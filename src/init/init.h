@@ -162,6 +162,9 @@ const void *init_map(struct init *in, int fd, uint64_t *ret_size);
 /* files.c: one request for files (box/files.h), as the box's user. */
 void files_serve(int sock) __attribute__((noreturn));
 
+/* links.c: none can be made in binds that say so; one domain more. */
+int links_deny(struct init *in);
+
 /* place.c: what is on this file system is the box's own. */
 int place_own(struct init *in, const char *path);
 /* Makes a directory or an empty file, and what is missing above it. */
