@@ -71,7 +71,8 @@ union control {
 	struct cmsghdr align;
 };
 
-int io_send(int sock, const void *data, size_t len, const int *fds, int n_fds)
+static int send_message(int sock, const void *data, size_t len, const int *fds,
+			int n_fds, int flags)
 {
 	struct iovec iov = { .iov_base = (void *)data, .iov_len = len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -91,13 +92,24 @@ int io_send(int sock, const void *data, size_t len, const int *fds, int n_fds)
 		memcpy(CMSG_DATA(&ctl.align), fds, size);
 	}
 	for (;;) {
-		ssize_t n = sendmsg(sock, &msg, MSG_NOSIGNAL);
+		ssize_t n = sendmsg(sock, &msg, MSG_NOSIGNAL | flags);
 
 		if (n >= 0)
 			return (size_t)n == len ? 0 : -EMSGSIZE;
 		if (errno != EINTR)
 			return -errno;
 	}
+}
+
+int io_send(int sock, const void *data, size_t len, const int *fds, int n_fds)
+{
+	return send_message(sock, data, len, fds, n_fds, 0);
+}
+
+int io_send_now(int sock, const void *data, size_t len, const int *fds,
+		int n_fds)
+{
+	return send_message(sock, data, len, fds, n_fds, MSG_DONTWAIT);
 }
 
 static int take_fds(struct msghdr *msg, int *fds)

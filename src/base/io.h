@@ -32,6 +32,10 @@ int io_write_file(int dirfd, const char *path, const char *text);
 /* Sends one message; 0 or -errno. */
 int io_send(int sock, const void *data, size_t len, const int *fds, int n_fds);
 
+/* The same, but -EAGAIN where it would have to wait. */
+int io_send_now(int sock, const void *data, size_t len, const int *fds,
+		int n_fds);
+
 /*
  * Receives one message of at most `len` bytes. Returns its length, 0 when
  * the peer is gone, or -errno. *ret_n_fds descriptors are the caller's.

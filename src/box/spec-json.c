@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/util.h"
+#include "box/images.h"
 #include "box/lang.h"
 #include "box/prepare.h"
 #include "box/result.h"
@@ -35,6 +36,28 @@ static void put_blocks(struct json *j, const struct cordon_spec *s)
 		json_close(j, '}');
 	}
 	json_close(j, ']');
+}
+
+/* What is known of it: more once it was found. */
+static void put_image(struct json *j, const struct cordon_spec *s)
+{
+	const struct box_image *m = s->root;
+
+	json_str(j, "image", m ? m->name : s->image ? s->image : "host");
+	if (s->has_entrypoint)
+		put_list(j, "entrypoint", &s->entrypoint);
+	else if (m)
+		put_list(j, "entrypoint", &m->entrypoint);
+	if (!m)
+		return;
+	json_str(j, "image_id", m->id);
+	put_list(j, "image_volumes", &m->volumes);
+	put_list(j, "exposed_ports", &m->ports);
+	put_list(j, "image_labels", &m->labels);
+	if (*m->stop_signal)
+		json_str(j, "stop_signal", m->stop_signal);
+	if (*m->user)
+		json_str(j, "image_user", m->user);
 }
 
 static void put_places(struct json *j, const struct cordon_spec *s)
@@ -87,7 +110,7 @@ char *cordon_spec_json(const struct cordon_spec *s)
 		return NULL;
 	}
 	json_open(&j, NULL, '{');
-	json_str(&j, "image", "host");
+	put_image(&j, s);
 	json_str(&j, "isolation", "native");
 	json_str(&j, "network", "none");
 	if (s->command.n)

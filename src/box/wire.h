@@ -29,7 +29,7 @@
 
 #include "base/err.h"
 
-#define WIRE_BOX_MAGIC  0x43520103U
+#define WIRE_BOX_MAGIC  0x43520112U
 #define WIRE_WORK_MAGIC 0x43520203U
 #define WIRE_MAX_MOUNTS 192
 #define WIRE_MAX_STEPS  64
@@ -43,7 +43,21 @@ struct wire_limits {
 	uint64_t pids;
 	uint64_t nofile;
 	uint64_t fsize;
-	uint64_t disk; /* of a writable root */
+	uint64_t disk;       /* of a writable root */
+	uint64_t memory_low; /* kept for it under pressure; 0: nothing */
+	uint64_t cpu_shares; /* weight against others, 2 to 262144; 0: usual */
+	uint64_t cpus[4];    /* bits: only these, none set: any */
+};
+
+/* Without memory, boxes go before what else the host runs. */
+#define WIRE_OOM_SCORE 300
+
+/* Limits of each process, by the kernel's number; only ever lowered. */
+#define WIRE_RLIMITS 16
+
+struct wire_rlimit {
+	uint64_t soft;
+	uint64_t hard;
 };
 
 struct wire_times {
@@ -62,7 +76,21 @@ enum wire_mount_kind {
 	WIRE_BIND,  /* a host directory or file */
 	WIRE_DEV,   /* a character device, checked by number */
 	WIRE_TMPFS, /* an empty place in memory */
+	/* Of a root that is an image: */
+	WIRE_LAYER, /* 64 digits name a layer of the store; the lowest first */
+	WIRE_UPPER, /* as WIRE_TMPFS: takes the changes to the root */
+	WIRE_PLACE, /* a directory that is made where it is missing */
+	WIRE_MOUNT_KINDS,
 };
+
+/*
+ * Records below this path are the top layer of an image's root; all others
+ * are files of /dev, /proc and /sys, as ever.
+ */
+#define WIRE_OWN_LAYER "/.own"
+
+/* The most layers of one root. */
+#define WIRE_MAX_LAYERS 127
 
 enum {
 	WIRE_MNT_RO = 1 << 0,
@@ -75,13 +103,17 @@ enum {
 	WIRE_MNT_PROGRAM = 1 << 7,  /* under WIRE_COMMANDS: may be executed */
 };
 
+/* In a writable bind: no symbolic link, pipe or socket can be made. */
+enum { WIRE_DENY_LINKS = 1 << 0 };
+
 struct wire_mount {
 	uint8_t kind;
 	uint8_t flags;
-	uint16_t dev;    /* WIRE_DEV: major * 256 + minor */
-	uint32_t source; /* WIRE_BIND, WIRE_DEV: path on the host */
-	uint32_t target; /* path in the box */
-	uint32_t reserved;
+	uint16_t dev;        /* WIRE_DEV: major * 256 + minor */
+	uint32_t source;     /* WIRE_BIND, WIRE_DEV: path on the host */
+	uint32_t target;     /* path in the box */
+	uint16_t mode;       /* WIRE_TMPFS: of its top directory; 0: 0755 */
+	uint16_t denied;     /* WIRE_DENY_LINKS */
 	uint64_t source_dev; /* what the client saw at `source`; 0: anything */
 	uint64_t source_ino;
 	uint64_t size;   /* WIRE_TMPFS */
@@ -169,6 +201,11 @@ struct wire_box {
 	uint32_t tty_cols;
 	uint32_t n_mounts;
 	uint32_t require; /* as best_effort: without these nothing runs */
+	uint32_t image;   /* 64 digits, the image of the root; 0: none */
+	uint32_t domainname;
+	uint32_t oom_score_adj; /* 0 to 1000 */
+	uint32_t rlimits_set;   /* bits: which of `rlimits` */
+	struct wire_rlimit rlimits[WIRE_RLIMITS];
 	struct wire_records records; /* in the root, before any mount */
 	struct wire_mount mounts[WIRE_MAX_MOUNTS];
 };
@@ -203,6 +240,24 @@ enum wire_type {
 	WIRE_OVER,      /* keeper: as ENDED, but only init is left and dying */
 	WIRE_ENDED,     /* init, keeper: it is over, and nothing is left */
 	WIRE_FAILED,    /* init: a stage failed */
+	/*
+	 * Boxes that stay (box/session.h). Those of the client are a struct
+	 * wire_ask; what comes back is a struct wire_told.
+	 */
+	WIRE_OPEN,   /* client: fds box, and the peer's connection if any */
+	WIRE_EXEC,   /* client, keeper: fds work, streams; and groups */
+	WIRE_SIGNAL, /* client, keeper: for the first process of a program */
+	WIRE_KILL,   /* client: all of a program's group; keeper: no group */
+	WIRE_FROZEN, /* client: stand still, go on */
+	WIRE_CAUGHT, /* client, keeper; init, keeper: the mask */
+	WIRE_USAGE,  /* client; keeper: the numbers */
+	WIRE_FILES,  /* client, keeper: fd a stream socket */
+	WIRE_CLOSE,  /* client */
+	WIRE_FORGET, /* client: what is kept under a number */
+	WIRE_READY,  /* init, keeper: the wall stands */
+	WIRE_BEGUN,  /* init, keeper: it runs; fd of its terminal, if any */
+	WIRE_DONE,   /* init, keeper: a program has ended */
+	WIRE_CLOSED, /* keeper: nothing of the box is left */
 };
 
 enum wire_end {
@@ -248,6 +303,52 @@ struct wire_head {
 	uint32_t job;
 };
 
+enum {
+	WIRE_ASK_TTY = 1 << 0,       /* EXEC: a terminal of its own */
+	WIRE_ASK_KILL_REST = 1 << 1, /* EXEC: what it leaves is killed */
+	WIRE_ASK_PEER = 1 << 2,      /* OPEN: there is a peer */
+	WIRE_ASK_BIRTH = 1 << 3,     /* to init: the first group is born into */
+};
+
+/* client -> keeper -> init: something about a box that stays. */
+struct wire_ask {
+	uint32_t type;
+	uint32_t job;   /* the box */
+	uint32_t exec;  /* the program in it; no two boxes have the same */
+	uint32_t value; /* signal, yes or no, shelf */
+	uint32_t flags; /* WIRE_ASK_* */
+	uint32_t token; /* comes back with the answer */
+	uint16_t rows, cols;
+	uint32_t n_groups; /* to init: the last descriptors are groups */
+};
+
+struct wire_usage {
+	uint64_t memory, memory_limit, memory_peak, inactive_file;
+	uint64_t cpu_us, cpu_user_us, cpu_system_us;
+	uint64_t throttled, throttled_us, periods;
+	uint64_t pids, pids_limit;
+	uint64_t oom_kills, pids_refused;
+};
+
+enum {
+	WIRE_TOLD_MAY_FREEZE = 1 << 0, /* READY */
+};
+
+/* init -> keeper -> client: the answers. */
+struct wire_told {
+	uint32_t type;
+	uint32_t job;
+	uint32_t exec;
+	uint32_t token;
+	uint32_t flags;
+	uint32_t reserved;
+	union {
+		struct wire_outcome outcome; /* DONE, CLOSED */
+		struct wire_usage usage;
+		uint64_t mask; /* CAUGHT */
+	};
+};
+
 /* keeper -> init, WIRE_GO */
 struct wire_go {
 	uint32_t type;
@@ -262,8 +363,8 @@ struct wire_conf {
 	uint32_t job;
 	uint64_t
 		has_mount[WIRE_MAX_MOUNTS / 64]; /* bit i: there is mounts[i] */
-	uint32_t skip; /* bits of enum wire_layer that are not there */
-	uint32_t reserved;
+	uint32_t skip;  /* bits of enum wire_layer that are not there */
+	uint32_t stays; /* it is told what to run again and again */
 };
 
 /* keeper -> init, WIRE_BOUNDS */

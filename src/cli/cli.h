@@ -3,6 +3,8 @@
 
 /* The commands of `cordon`, one file each; the table is in main.c. */
 
+#include <stddef.h>
+
 #include "base/err.h"
 #include "base/say.h"
 
@@ -20,7 +22,11 @@ struct command {
 /* NULL past the last. */
 const struct command *command_at(int i);
 
+/* The names of serve's flags; NULL past the last. */
+const char *serve_flag_at(size_t i);
+
 int cmd_run(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_version(int argc, char **argv);

@@ -26,6 +26,8 @@ static const struct command table[] = {
 	  "the record of what was decided and done", cmd_desk },
 	{ "image", "load|import|save|ls|inspect|rm|prune|tag ...",
 	  "root file systems for boxes", cmd_image },
+	{ "serve", "[FLAGS]", "the daemon: boxes that live, and Docker's API",
+	  cmd_serve },
 	{ "doctor", "[--json]", "what this machine can enforce", cmd_doctor },
 	{ "bench", "[N]", "time a box against a plain process", cmd_bench },
 	{ "completion", "bash|zsh|fish", "completions for a shell",
@@ -35,8 +37,8 @@ static const struct command table[] = {
 
 /* Named in the documents, and still to come. */
 static const char *const later[] = {
-	"serve", "ps", "exec",    "logs",  "cp",    "stop",
-	"kill",  "rm", "inspect", "stats", "agent", "worker",
+	"ps", "exec",    "logs",  "cp",    "stop",   "kill",
+	"rm", "inspect", "stats", "agent", "worker",
 };
 
 const struct command *command_at(int i)
@@ -79,7 +81,8 @@ static int help(const char *name)
 
 		if (strcmp(name, table[i].name) != 0)
 			continue;
-		if (table[i].run == cmd_run || table[i].run == cmd_desk)
+		if (table[i].run == cmd_run || table[i].run == cmd_desk ||
+		    table[i].run == cmd_serve)
 			return table[i].run(2, args);
 		printf("usage: cordon %s %s\n\n%s\n", table[i].name,
 		       table[i].usage, table[i].help);

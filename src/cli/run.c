@@ -377,6 +377,8 @@ static int take_operands(struct session *s, char **rest, bool dashes,
 			       "follow it");
 	if (s->spec->command_line)
 		return 0;
+	if (!*rest && s->spec->image)
+		return 0;
 	if (!*rest)
 		return err_set(err, EINVAL,
 			       "nothing to run; write 'cordon run -- CMD' or "

@@ -14,6 +14,11 @@
  * So a box can be made ahead, as far as its future is known. A stage returns 0,
  * or -errno with init->err filled in; then the whole set-up ends with that one
  * message and the program never starts.
+ *
+ * In a box that stays (wire_conf.stays) there is no fifth wait: when the wall
+ * stands, init says so and serves (session.c). Each program and each request
+ * for files is a child, which runs the last table itself; init forks, reaps
+ * and passes on, and never waits for anything that the box could hold up.
  */
 
 #include <stdbool.h>
@@ -37,12 +42,14 @@ struct init {
 	int stdio[3];
 	int root; /* the root directory, once there is one */
 	int old;  /* the one before, until it is let go */
+	int next; /* an image's root, before it is the root; else NO_FD */
 	int tty;  /* our side of the terminal */
 	dev_t own[WIRE_MAX_MOUNTS + 1]; /* file systems of the box's own */
 	size_t n_own;
 	uint32_t not_enforced;
 	uint32_t landlock_abi;
 	int witness; /* where refused sockets are told, NO_FD: nowhere */
+	int pts;     /* the directory of terminals, in a box that stays */
 };
 
 typedef int init_stage_fn(struct init *in);
@@ -54,14 +61,15 @@ init_stage_fn stage_proc;     /* an empty root with a procfs */
 init_stage_fn stage_enter;    /* make it the root */
 
 /* Knowing the box. */
-init_stage_fn stage_name;   /* host name */
-init_stage_fn stage_root;   /* the root's own files */
-init_stage_fn stage_mounts; /* everything that is mounted into it */
-init_stage_fn stage_leave;  /* the old root is gone */
-init_stage_fn stage_freeze; /* no more changes to the root */
-init_stage_fn stage_groups; /* our cgroups, the top of what we see */
-init_stage_fn stage_tty;    /* a terminal, if asked for */
-init_stage_fn stage_limits; /* resource limits of each process */
+init_stage_fn stage_name;      /* host name */
+init_stage_fn stage_root;      /* the root's own files */
+init_stage_fn stage_mounts;    /* everything that is mounted into it */
+init_stage_fn stage_terminals; /* a place for them, in a box that stays */
+init_stage_fn stage_leave;     /* the old root is gone */
+init_stage_fn stage_freeze;    /* no more changes to the root */
+init_stage_fn stage_groups;    /* our cgroups, the top of what we see */
+init_stage_fn stage_tty;       /* a terminal, if asked for */
+init_stage_fn stage_limits;    /* resource limits of each process */
 init_stage_fn stage_landlock;
 init_stage_fn stage_caps; /* no capability, for ever */
 init_stage_fn stage_seccomp;
@@ -99,6 +107,60 @@ bool witness_refuse(int fd);
 
 /* Runs all steps and talks to the keeper about them; does not return. */
 void steps_run(struct init *in) __attribute__((noreturn));
+
+/*
+ * What a child of an init that stays tells it over a pipe which a successful
+ * exec closes: nothing at all, if it has become its only program.
+ */
+enum report_kind {
+	REPORT_FAILED, /* nothing was started: err or exec_errno */
+	REPORT_BEGUN,  /* it will run several steps */
+	REPORT_ENDED,  /* it has */
+};
+
+struct report {
+	uint32_t kind;
+	int32_t exec_errno;
+	uint32_t step;
+	int32_t wait_status;
+	struct err err;
+};
+
+/* In such a child: becomes the program, or the parent of its steps. */
+void steps_become(struct init *in, int report) __attribute__((noreturn));
+
+/* session.c: serves the keeper for as long as the box stays. */
+void session_serve(struct init *in) __attribute__((noreturn));
+
+/*
+ * tree.c: where there is no group of a program: kills what descends from its
+ * first process or is in its session, as far as that can be known.
+ */
+void session_kill_tree(pid_t first);
+
+/* main.c: a sealed blob; NULL with in->err. `fd` is closed. */
+const void *init_map(struct init *in, int fd, uint64_t *ret_size);
+
+/* files.c: one request for files (box/files.h), as the box's user. */
+void files_serve(int sock) __attribute__((noreturn));
+
+/*
+ * stage-layers.c: the root of an image, made beside the one that was there
+ * first; a place in it to mount on, as O_PATH, never through a link; it
+ * becomes the root, and the other one goes.
+ */
+int layers_make(struct init *in);
+int layers_place(struct init *in, const char *path, bool is_file);
+int layers_enter(struct init *in);
+
+/* Where it is until then. */
+#define LAYERS_ROOT "/.root"
+
+/* Files of an image box that are not the image's: below /dev. */
+bool layers_is_dev(const char *path);
+
+/* stage-limits.c: those that the spec asks for, in a program to be. */
+int limits_lower(const struct init *in);
 
 /* place.c: what is on this file system is the box's own. */
 int place_own(struct init *in, const char *path);

@@ -26,19 +26,19 @@ static void fail(void)
 	_exit(1);
 }
 
-static const void *map_blob(int fd, uint64_t *ret_size)
+const void *init_map(struct init *in, int fd, uint64_t *ret_size)
 {
 	struct stat st;
 	void *p;
 
 	if (fstat(fd, &st) < 0) {
-		(void)err_errno(&init.err, errno, "look at the spec");
+		(void)err_errno(&in->err, errno, "look at the spec");
 		return NULL;
 	}
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	(void)close(fd);
 	if (p == MAP_FAILED) {
-		(void)err_errno(&init.err, errno, "map the spec");
+		(void)err_errno(&in->err, errno, "map the spec");
 		return NULL;
 	}
 	*ret_size = (uint64_t)st.st_size;
@@ -75,7 +75,7 @@ static int receive_spec(void)
 
 	if (n < 0)
 		return n;
-	init.box = map_blob(fds[0], &size);
+	init.box = init_map(&init, fds[0], &size);
 	if (!init.box || wire_check_box(init.box, size, &init.err) < 0)
 		return -init.err.code;
 	return 0;
@@ -125,7 +125,7 @@ static int receive_work(void)
 	if (n < 0)
 		return n;
 	init.job = head.job;
-	init.work = map_blob(fds[0], &size);
+	init.work = init_map(&init, fds[0], &size);
 	if (!init.work || wire_check_work(init.work, size, &init.err) < 0)
 		return -init.err.code;
 	/* On a terminal, the terminal is all three. */
@@ -146,8 +146,10 @@ int main(void)
 	(void)prctl(PR_SET_NAME, "cordon-init");
 	init.root = NO_FD;
 	init.old = NO_FD;
+	init.next = NO_FD;
 	init.tty = NO_FD;
 	init.witness = NO_FD;
+	init.pts = NO_FD;
 	for (int i = 0; i < 3; i++)
 		init.stdio[i] = NO_FD;
 	if (receive_ids() < 0 || stages_run(&init, STAGES_OWN) < 0 ||
@@ -157,6 +159,8 @@ int main(void)
 		fail();
 	/* From here on init holds no directory that a path could lead to. */
 	fd_close(&init.root);
+	if (init.conf.stays)
+		session_serve(&init);
 	if (receive_work() < 0 || stages_run(&init, STAGES_WORK) < 0)
 		fail();
 	steps_run(&init);

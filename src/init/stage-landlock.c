@@ -35,7 +35,8 @@ static int allow_mounts(struct init *in, struct landlock *l, int run)
 
 		if (!run && (m->flags & WIRE_MNT_PROGRAM))
 			what |= LANDLOCK_RUN;
-		if (!what || !wire_has_mount(&in->conf, i))
+		if (!what || !wire_has_mount(&in->conf, i) ||
+		    m->kind == WIRE_LAYER || m->kind == WIRE_UPPER)
 			continue;
 		if (allow_path(in, l, target, is_dir, what) < 0)
 			return -in->err.code;
@@ -47,7 +48,7 @@ int stage_landlock(struct init *in)
 {
 	int run = in->box->blob.flags & WIRE_COMMANDS ? 0 : LANDLOCK_RUN;
 	int write = in->box->blob.flags & WIRE_ROOT_RW ? LANDLOCK_WRITE : 0;
-	bool tty = in->box->blob.flags & WIRE_TTY;
+	bool tty = in->box->blob.flags & WIRE_TTY || in->pts >= 0;
 	struct landlock l;
 	int r;
 

@@ -19,13 +19,43 @@
 #define TIOCGPTPEER 0x5441
 #endif
 
-int stage_tty(struct init *in)
+/* A new instance is what every devpts mount is since Linux 4.7. */
+static int mount_pts(struct init *in, const char *max)
 {
-	static const char *const options[][2] = {
+	const char *const options[][2] = {
 		{ "ptmxmode", "0666" },
 		{ "mode", "0620" },
-		{ "max", "64" },
+		{ "max", max },
 	};
+
+	return mnt_new("devpts", options, ARRAY_SIZE(options),
+		       UAPI_MOUNT_ATTR_NOSUID | UAPI_MOUNT_ATTR_NOEXEC,
+		       &in->err);
+}
+
+/*
+ * Any program of a box that stays may ask for one, so all such boxes have the
+ * place. It is held open: by then the box may have changed what leads there.
+ */
+int stage_terminals(struct init *in)
+{
+	_cleanup_fd_ int pts = NO_FD;
+
+	if (!in->conf.stays)
+		return 0;
+	if (place_make(in, "/dev/pts", false) < 0)
+		return err_set(&in->err, EIO, "make /dev/pts");
+	/* Where the root has its own way to name it, that stays. */
+	(void)symlink("pts/ptmx", "/dev/ptmx");
+	pts = mount_pts(in, "1024");
+	if (pts < 0 || mnt_attach_at(pts, in->root, "/dev/pts", &in->err) < 0)
+		return -in->err.code;
+	in->pts = take_fd(&pts);
+	return 0;
+}
+
+int stage_tty(struct init *in)
+{
 	const struct winsize size = {
 		.ws_row = (unsigned short)in->box->tty_rows,
 		.ws_col = (unsigned short)in->box->tty_cols
@@ -33,12 +63,9 @@ int stage_tty(struct init *in)
 	_cleanup_fd_ int pts = NO_FD;
 	int unlock = 0;
 
-	if (!(in->box->blob.flags & WIRE_TTY))
+	if (!(in->box->blob.flags & WIRE_TTY) || in->conf.stays)
 		return 0;
-	/* a new instance is what every devpts mount is since Linux 4.7 */
-	pts = mnt_new("devpts", options, ARRAY_SIZE(options),
-		      UAPI_MOUNT_ATTR_NOSUID | UAPI_MOUNT_ATTR_NOEXEC,
-		      &in->err);
+	pts = mount_pts(in, "64");
 	if (pts < 0 || mnt_attach_at(pts, in->root, "/dev/pts", &in->err) < 0)
 		return -in->err.code;
 	in->tty = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);

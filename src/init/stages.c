@@ -49,6 +49,7 @@ static const struct stage root[] = {
  */
 static const struct stage box[] = {
 	{ "mounts", stage_mounts },
+	{ "terminals", stage_terminals },
 	{ "leave", stage_leave }, /* from here on nothing is of the host */
 	{ "freeze", stage_freeze },
 };

@@ -42,6 +42,8 @@ struct runner {
 	bool leads;                 /* it is the first of its pipeline */
 	pid_t pids[WIRE_MAX_STEPS]; /* of the pipeline that runs */
 	uint32_t n_pids;
+	bool is_part; /* one of several programs: others are not ours */
+	int report;   /* closed by a successful exec, NO_FD: there is none */
 	/* written by the child before it becomes the program (vfork) */
 	volatile int exec_errno;
 };
@@ -92,7 +94,26 @@ static int exec_along_path(const struct wire_work *work)
 	return denied ? EACCES : ENOENT;
 }
 
-/* In the child, with the parent's memory; ends in the program or in _exit. */
+/* To 3, where it alone is spared when all others are closed. */
+static int move_report(int fd)
+{
+	if (fd != 3 && dup2(fd, 3) < 0)
+		return -errno;
+	return fcntl(3, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 3;
+}
+
+static void report_errno(int fd, int error)
+{
+	const struct report rep = { .kind = REPORT_FAILED,
+				    .exec_errno = error };
+
+	(void)!write(fd, &rep, sizeof(rep));
+}
+
+/*
+ * In the child, with the parent's memory (unless there is a report to write);
+ * ends in the program or in _exit.
+ */
 static void become(struct runner *r) __attribute__((noreturn));
 static void become(struct runner *r)
 {
@@ -106,15 +127,25 @@ static void become(struct runner *r)
 	for (int i = 0; i < 3; i++)
 		if (dup2(r->stdio[i], i) < 0)
 			goto fail;
-	if (sys_close_range(3, ~0U) < 0)
+	if (r->report >= 0) {
+		r->report = move_report(r->report);
+		if (r->report < 0)
+			goto fail;
+	}
+	if (sys_close_range(r->report >= 0 ? 4 : 3, ~0U) < 0)
 		goto fail;
 	/* The only one that init changed; the keeper reset the others. */
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	errno = -limits_lower(in);
+	if (errno)
+		goto fail;
 	errno = exec_along_path(in->work);
 fail:
 	r->exec_errno = errno ? errno : ENOEXEC;
+	if (r->report >= 0)
+		report_errno(r->report, r->exec_errno);
 	_exit(127);
 }
 
@@ -141,11 +172,11 @@ static pid_t start(struct runner *r, uint32_t step)
 	return pid;
 }
 
-static void ask_to_end(const struct runner *r)
+static void pass_on(const struct runner *r, int signal)
 {
 	for (uint32_t i = 0; i < r->n_pids; i++)
 		if (r->pids[i] > 0)
-			(void)kill(r->pids[i], SIGTERM);
+			(void)kill(r->pids[i], signal);
 }
 
 /* A message, or the end of the keeper, which is ours too. */
@@ -188,7 +219,7 @@ static int wait_for(struct runner *r)
 	struct signalfd_siginfo info;
 	struct pollfd fds[] = {
 		{ .fd = r->signals, .events = POLLIN },
-		{ .fd = INIT_SOCK, .events = POLLIN },
+		{ .fd = r->is_part ? NO_FD : INIT_SOCK, .events = POLLIN },
 		{ .fd = r->in->witness, .events = POLLIN },
 	};
 	int status = 0;
@@ -196,19 +227,24 @@ static int wait_for(struct runner *r)
 	while (reap(r, &status)) {
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 			continue;
-		if (fds[0].revents)
-			(void)!read(r->signals, &info, sizeof(info));
+		if (fds[0].revents &&
+		    read(r->signals, &info, sizeof(info)) == sizeof(info) &&
+		    info.ssi_signo != SIGCHLD)
+			pass_on(r, (int)info.ssi_signo);
 		if (fds[1].revents && hear() == WIRE_TERM)
-			ask_to_end(r);
+			pass_on(r, SIGTERM);
 		if (fds[2].revents && witness_refuse(r->in->witness))
 			r->msg.outcome.net_refused++;
 	}
 	return status;
 }
 
-static void kill_the_rest(void)
+static void kill_the_rest(const struct runner *r)
 {
-	(void)kill(-1, SIGKILL);
+	if (r->is_part)
+		pass_on(r, SIGKILL);
+	else
+		(void)kill(-1, SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		;
 }
@@ -254,7 +290,7 @@ static void run_pipeline(struct runner *r, uint32_t first, uint32_t last)
 		/* The others have nobody to talk to. */
 		if (r->stdio[0] >= 0 && r->stdio[0] != r->in->stdio[0])
 			(void)close(r->stdio[0]);
-		kill_the_rest();
+		kill_the_rest(r);
 		return;
 	}
 	o->wait_status = wait_for(r);
@@ -351,6 +387,7 @@ void steps_run(struct init *in)
 	sigset_t chld;
 
 	r.in = in;
+	r.report = NO_FD;
 	(void)sigemptyset(&chld);
 	(void)sigaddset(&chld, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &chld, NULL);
@@ -369,14 +406,87 @@ void steps_run(struct init *in)
 		if (next >= in->work->n_steps ||
 		    (!go_on && (o->wait_status || o->exec_errno)))
 			break;
-		kill_the_rest();
+		kill_the_rest(&r);
 		say(&r, WIRE_BLOCK, NULL, 0);
 		while (hear() != WIRE_NEXT)
 			;
 		step = next;
 	}
 	/* So that what the keeper reads now is what was used. */
-	kill_the_rest();
+	kill_the_rest(&r);
 	say(&r, WIRE_ENDED, NULL, 0);
 	_exit(0);
+}
+
+/* Only the streams and the report are left of what init has. */
+static int keep_own(struct runner *r)
+{
+	struct init *in = r->in;
+	int report;
+
+	for (int i = 0; i < 3; i++)
+		if (dup2(in->stdio[i], i) < 0)
+			_exit(127);
+	report = move_report(take_fd(&r->report));
+	if (report < 0 || sys_close_range(4, ~0U) < 0)
+		_exit(127);
+	for (int i = 0; i < 3; i++)
+		in->stdio[i] = i;
+	in->tty = in->tty >= 0 ? 0 : NO_FD;
+	return report;
+}
+
+/*
+ * The steps of a program that is more than one process: this one stays as
+ * their parent, passes signals on, and reports the end.
+ */
+static void run_part(struct runner *r) __attribute__((noreturn));
+static void run_part(struct runner *r)
+{
+	const struct wire_work *work = r->in->work;
+	const struct wire_outcome *o = &r->msg.outcome;
+	bool go_on = work->blob.flags & WIRE_CONTINUE;
+	struct report rep = { .kind = REPORT_BEGUN };
+	int report = keep_own(r);
+	uint32_t step = 0;
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	r->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->is_part = true;
+	(void)!write(report, &rep, sizeof(rep));
+	while (r->signals >= 0 && step < work->n_steps) {
+		memset(&r->msg, 0, sizeof(r->msg));
+		step = block_after(work, run_block(r, step));
+		if (!go_on && (o->wait_status || o->exec_errno))
+			break;
+		kill_the_rest(r);
+	}
+	kill_the_rest(r);
+	rep.kind = REPORT_ENDED;
+	rep.exec_errno = o->exec_errno;
+	rep.step = o->step;
+	rep.wait_status = o->wait_status;
+	(void)!write(report, &rep, sizeof(rep));
+	_exit(0);
+}
+
+void steps_become(struct init *in, int report)
+{
+	static struct runner r;
+	const struct wire_work *work = in->work;
+
+	r.in = in;
+	r.report = report;
+	r.leads = true;
+	memcpy(r.stdio, in->stdio, sizeof(r.stdio));
+	if (work->n_steps > 1)
+		run_part(&r);
+	if (vector(work, work->steps[0].argv, argv_space) < 0 ||
+	    vector(work, work->env, env_space) < 0) {
+		report_errno(report, E2BIG);
+		_exit(127);
+	}
+	become(&r);
 }

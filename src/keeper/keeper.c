@@ -32,15 +32,21 @@ void keeper_moment(const char *name)
 
 static void client_said(struct keeper *k)
 {
+	struct wire_ask ask;
 	struct wire_head head;
 	int fds[IO_MAX_FDS];
 	int n_fds = 0;
-	ssize_t n = io_recv(k->sock, &head, sizeof(head), MSG_DONTWAIT, fds,
+	ssize_t n = io_recv(k->sock, &ask, sizeof(ask), MSG_DONTWAIT, fds,
 			    &n_fds);
 	struct box *b;
 
 	if (n == -EAGAIN)
 		return;
+	if (n == sizeof(ask)) {
+		session_request(k, &ask, fds, n_fds);
+		return;
+	}
+	memcpy(&head, &ask, sizeof(head));
 	if (n != sizeof(head)) {
 		k->is_over = true;
 		return;
@@ -82,10 +88,17 @@ static void box_event(struct keeper *k, const struct epoll_event *ev)
 
 	if (b->state == BOX_FREE)
 		return;
-	if ((ev->data.u64 & 3) == KEEPER_EV_PIDFD)
-		run_init_died(k, b);
-	else if (b->sock >= 0)
-		run_init_said(k, b);
+	if ((ev->data.u64 & 3) == KEEPER_EV_PIDFD) {
+		if (b->stays)
+			session_init_died(k, b);
+		else
+			run_init_died(k, b);
+	} else if (b->sock >= 0) {
+		if (b->stays)
+			session_init_said(k, b);
+		else
+			run_init_said(k, b);
+	}
 }
 
 static int add(int epoll, int fd, enum keeper_event what)
@@ -167,7 +180,7 @@ int keeper_fd(const struct keeper *k)
 
 int keeper_timeout_ms(const struct keeper *k)
 {
-	int64_t next = run_next_look(k);
+	int64_t next = MIN(run_next_look(k), programs_next_look(k));
 	int64_t now;
 
 	if (next == INT64_MAX)
@@ -193,8 +206,10 @@ void keeper_step(struct keeper *k, int timeout_ms)
 		else
 			box_event(k, &ev[i]);
 	}
-	if (!k->is_over)
+	if (!k->is_over) {
 		run_timers(k);
+		programs_timers(k);
+	}
 	/* By now its work is done, and nobody waits for us. */
 	if (n > 0)
 		net_done(k);
@@ -217,6 +232,7 @@ void keeper_close(struct keeper *k)
 		(void)cg_box_kill(&b->cg);
 		box_release(k, b);
 	}
+	shelves_close(k);
 	keeper_sweep(k);
 	if (!k->has_left)
 		record_remove(k);

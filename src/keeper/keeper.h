@@ -20,14 +20,21 @@
  *	record.c  the note from which a later start cleans up after a crash
  *	net.c     the first network namespace, made ahead
  *	spawn.c   an empty box: namespaces, init, cgroups (parked)
+ *	layers.c  the layers of an image, and that it stays
  *	mounts.c  what is mounted into a box, as descriptors
  *	configure.c  a parked box gets its spec: limits, ids, mounts
  *	run.c     a box gets its work; its life and its end
+ *	session.c a box that stays: opened, asked, closed
+ *	program.c a program in such a box: its group, its time, its end
+ *	shelf.c   what is kept of such a box for the next one
+ *	peer.c    whose rights a bind mount is opened with
  */
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -38,7 +45,9 @@
 #define KEEPER_INIT_SOCK 3
 #define KEEPER_INIT_LOCK 4
 #define KEEPER_FIRST_FD  5
-#define KEEPER_BOXES     128
+#define KEEPER_BOXES     320 /* 256 that stay, and what is made ahead */
+#define KEEPER_PROGRAMS  4096
+#define KEEPER_SHELVES   512
 
 /* What an event is about; the rest of its data is the box's number. */
 enum keeper_event {
@@ -73,6 +82,7 @@ enum box_state {
 	BOX_READY,
 	BOX_SETUP, /* it has work, the program is not yet started */
 	BOX_RUNNING,
+	BOX_STAYS, /* as RUNNING, but there is no one program that it is */
 	BOX_DYING, /* killed, not yet gone */
 };
 
@@ -109,7 +119,74 @@ struct box {
 	int64_t late_at;      /* init said the end and is still there */
 	int disks[BOX_DISKS]; /* writable memory file systems */
 	int n_disks;
-	int work; /* the workspace among them */
+	int work;      /* the workspace among them */
+	int hold;      /* the image of its root stays while this is open */
+	int store;     /* where its layers are, while they are opened ... */
+	int layer_map; /* ... and how their ids are shown */
+	/* of a box that stays */
+	bool stays;
+	bool is_frozen;
+	bool may_keep;           /* what is on the shelf stays there */
+	uint32_t shelf;          /* 0: none */
+	uint32_t n_files;        /* numbers for requests for files */
+	const struct peer *peer; /* while it is opened; NULL: ourselves */
+};
+
+/* Who asks, as the kernel says; peer.c. */
+#define PEER_GROUPS 256
+
+struct peer {
+	uid_t uid;
+	gid_t gid;
+	gid_t groups[PEER_GROUPS];
+	int n_groups;
+};
+
+enum program_state {
+	PROGRAM_FREE,
+	PROGRAM_STARTING,
+	PROGRAM_RUNNING,
+	PROGRAM_ENDING, /* what is left of it was killed */
+	PROGRAM_LEFT,   /* told; others of its group live on */
+};
+
+/* One program in a box that stays. Its group is named by its number. */
+struct program {
+	uint32_t number;
+	int box;
+	enum program_state state;
+	bool is_files; /* a request for files, of which nobody is told */
+	bool kill_rest;
+	bool heard; /* init told its end */
+	struct wire_times times;
+	uint64_t oom_before;
+	uint64_t refused_before;
+	int64_t started;
+	int64_t deadline;
+	int64_t total_deadline;
+	int64_t cpu_check;
+	int64_t kill_at;  /* after a SIGTERM */
+	int64_t look_at;  /* whether its group is empty by now */
+	int64_t patience; /* how long to wait until the next look */
+	/* what will be told */
+	uint32_t end;
+	int32_t wait_status;
+	int32_t exec_errno;
+	uint32_t step;
+	uint8_t pids_full;
+	uint64_t wall_us;
+};
+
+/* What is kept of a box that was closed; shelf.c. */
+struct shelf {
+	uint32_t number; /* 0: free */
+	bool is_used;    /* by a box that is there */
+	int lock;
+	uint32_t host_uid;
+	struct ids ids;
+	int n_disks;
+	int disks[BOX_DISKS]; /* detached mounts */
+	uint64_t what[BOX_DISKS];
 };
 
 struct keeper {
@@ -121,6 +198,10 @@ struct keeper {
 	struct world world;
 	struct cg_tree cg;
 	struct box boxes[KEEPER_BOXES];
+	struct program programs[KEEPER_PROGRAMS];
+	int top_program; /* as top */
+	struct shelf shelves[KEEPER_SHELVES];
+	bool has_own_mounts; /* a mount namespace apart from the host's */
 	int epoll;
 	int record; /* locked */
 	char id[20];
@@ -183,6 +264,8 @@ int uid_take(const struct world *w, uint32_t *ret_uid, struct err *err);
 
 /* record.c */
 int record_open(struct keeper *k, struct err *err);
+/* One more directory in which groups will be made. */
+int record_add(struct keeper *k, const char *path, struct err *err);
 void record_remove(struct keeper *k);
 void record_sweep(const struct world *w);
 
@@ -197,9 +280,15 @@ void net_done(struct keeper *k);
 
 /* spawn.c */
 struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err);
+/* The same with the uid of what is on a shelf. */
+struct box *box_spawn_again(struct keeper *k, const struct shelf *s,
+			    struct err *err);
 /* Opens the `tasks` that its init is to write to; the number, or -errno. */
 int box_open_tasks(struct keeper *k, const struct box *b, int *ret_fds,
 		   struct err *err);
+/* The same for the groups of one of its programs. */
+int box_open_part(struct keeper *k, const struct box *b, uint32_t number,
+		  struct cg_join *ret, struct err *err);
 /* Lets go of everything of a box that has no process any more. */
 void box_release(struct keeper *k, struct box *b);
 
@@ -208,6 +297,25 @@ void box_close_disks(struct box *b);
 /* mounts.c: opens all mounts of the spec; bit i of ret_mask: fds has one. */
 int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err);
+
+struct pair {
+	uint32_t uid;
+	uint32_t gid;
+};
+
+/* A user namespace that only says how to translate ids. */
+int mounts_map(const struct world *w, struct pair from, struct pair to,
+	       struct err *err);
+
+/*
+ * layers.c: the image of the box's root, held until the box is gone; one of
+ * its layers, a detached mount; no more layers are to be opened.
+ */
+int box_hold_image(const struct world *w, struct box *b,
+		   const struct wire_box *spec, struct err *err);
+int layer_open(const struct world *w, struct box *b, const struct wire_mount *m,
+	       struct err *err);
+void layers_done(struct box *b);
 
 /* configure.c: gives a parked box its spec, of which `fd` is the memfd. */
 int box_configure(struct keeper *k, struct box *b, int fd, struct err *err);
@@ -234,3 +342,62 @@ void run_end(struct keeper *k, struct box *b, enum wire_end end);
 void run_timers(struct keeper *k);
 int64_t run_next_look(const struct keeper *k); /* INT64_MAX: never */
 struct box *run_find(struct keeper *k, uint32_t job);
+struct box *run_find_parked(struct keeper *k, struct ids ids);
+struct ids run_ids(const struct keeper *k, const struct wire_box *spec);
+void box_kill(struct keeper *k, struct box *b);
+void box_look_at_disks(struct box *b);
+void box_fill_usage(struct keeper *k, struct box *b, const struct rusage *ru);
+
+/* session.c: a message of the client; what init says; its death. */
+void session_request(struct keeper *k, const struct wire_ask *ask, int *fds,
+		     int n_fds);
+void session_init_said(struct keeper *k, struct box *b);
+void session_init_died(struct keeper *k, struct box *b);
+/* Tells the client; one that does not listen is given up. */
+void session_tell(struct keeper *k, const struct wire_told *told,
+		  const int *fds, int n);
+
+/* program.c */
+struct program *program_get(struct keeper *k, const struct box *b,
+			    uint32_t number);
+int program_start(struct keeper *k, struct box *b, const struct wire_ask *ask,
+		  const int *fds, int n_fds, struct err *err);
+void program_signal(struct keeper *k, struct program *p, int signal);
+void program_kill(struct keeper *k, struct program *p, enum wire_end end);
+void program_begun(struct keeper *k, struct program *p, int tty);
+void program_done(struct keeper *k, struct program *p,
+		  const struct wire_outcome *o);
+/* All of a box that has no process any more. */
+void programs_end(struct keeper *k, struct box *b);
+int programs_freeze(struct keeper *k, struct box *b, bool is_frozen);
+void programs_timers(struct keeper *k);
+int64_t programs_next_look(const struct keeper *k);
+
+/* shelf.c: the one with this number; NULL: none. */
+struct shelf *shelf_find(struct keeper *k, uint32_t number);
+/* A new one for a box that is opened; NULL with *err. */
+struct shelf *shelf_take(struct keeper *k, struct box *b, uint32_t number,
+			 struct err *err);
+void shelf_forget(struct keeper *k, uint32_t number);
+/* The disk of a mount of the spec, for the box to have; see mounts.c. */
+int shelf_disk(struct keeper *k, struct box *b, const struct wire_mount *m,
+	       const char *target, int *mnt, struct err *err);
+void shelves_close(struct keeper *k);
+
+/* peer.c */
+int peer_read(int sock, struct peer *ret, struct err *err);
+/* Opens it with the peer's rights, without following any link. */
+int peer_open(struct keeper *k, const struct peer *p, const char *path,
+	      bool may_write, struct err *err);
+/* Whether it is what every box is made of. */
+bool peer_may_see(const struct wire_mount *m, const char *path);
+/* Whether it is theirs to be shown as the box's own. */
+bool peer_owns(const struct peer *p, const struct stat *st);
+/* The group that files made there may have. */
+gid_t peer_group(const struct peer *p, const struct stat *st);
+
+/* world.c: a mount namespace of our own, where we still have the host's. */
+int world_own_mounts(struct world *w, struct err *err);
+
+/* mounts.c: a second mount of the same file system, detached, or -errno. */
+int mounts_twin(const struct world *w, int *mnt, struct err *err);

@@ -33,7 +33,8 @@ int main(int argc, char **argv)
 	(void)!chdir("/");
 	(void)signal(SIGPIPE, SIG_IGN);
 	keeper_open(&keeper, take_socket(), client,
-		    argc > 1 && strcmp(argv[1], "reused") == 0);
+		    argc > 1 && (strcmp(argv[1], "reused") == 0 ||
+				 strcmp(argv[1], "session") == 0));
 	while (!keeper.is_over)
 		keeper_step(&keeper, keeper_timeout_ms(&keeper));
 	keeper_close(&keeper);

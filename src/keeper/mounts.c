@@ -46,11 +46,6 @@ static int open_source(const struct world *w, const char *path, struct stat *st,
 	return take_fd(&fd);
 }
 
-struct pair {
-	uint32_t uid;
-	uint32_t gid;
-};
-
 /* Writes a map of one id of process `pid`. */
 static int map_one(const struct world *w, pid_t pid, const char *file,
 		   uint32_t inside, uint32_t outside)
@@ -73,9 +68,8 @@ static void wait_for_the_end(pid_t keeper)
 	_exit(0);
 }
 
-/* A user namespace that only says how to translate ids. */
-static int map_userns(const struct world *w, struct pair from, struct pair to,
-		      struct err *err)
+int mounts_map(const struct world *w, struct pair from, struct pair to,
+	       struct err *err)
 {
 	struct uapi_clone_args args = { .flags = UAPI_CLONE_NEWUSER,
 					.exit_signal = SIGCHLD };
@@ -103,7 +97,7 @@ static int map_userns(const struct world *w, struct pair from, struct pair to,
 static int id_map(const struct world *w, int mnt, struct pair from,
 		  struct pair to, struct err *err)
 {
-	_cleanup_fd_ int ns = map_userns(w, from, to, err);
+	_cleanup_fd_ int ns = mounts_map(w, from, to, err);
 	struct uapi_mount_attr attr = { .attr_set = UAPI_MOUNT_ATTR_IDMAP };
 
 	if (ns < 0)
@@ -120,9 +114,17 @@ static int id_map(const struct world *w, int mnt, struct pair from,
 static int id_map_bind(const struct world *w, int mnt, const struct stat *st,
 		       const struct box *b, bool must, struct err *err)
 {
-	const struct pair owner = { st->st_uid, st->st_gid };
+	const struct pair owner = { st->st_uid, peer_group(b->peer, st) };
 	const struct pair user = { b->host_uid, b->host_uid };
-	int r = id_map(w, mnt, owner, user, err);
+	int r;
+
+	/* Else what its owner keeps private would be the box's to read. */
+	if (!peer_owns(b->peer, st))
+		return must ? err_set(err, EPERM,
+				      "it belongs to someone else than who "
+				      "asks; mount it read-only")
+			    : 0;
+	r = id_map(w, mnt, owner, user, err);
 
 	if (r == -EINVAL && !must) {
 		err->code = 0; /* read-only: what others may read is shown */
@@ -142,16 +144,37 @@ static uint64_t attributes(const struct wire_mount *m)
 	return attr;
 }
 
-static int open_bind(const struct world *w, const struct box *b,
+/* In a box that stays only with the rights of who asks for it. */
+static int open_allowed(struct keeper *k, const struct box *b,
+			const struct wire_mount *m, const char *path,
+			struct stat *st, struct err *err)
+{
+	_cleanup_fd_ int fd = NO_FD;
+
+	if (!b->stays || peer_may_see(m, path))
+		return open_source(&k->world, path, st, err);
+	fd = peer_open(k, b->peer, path, !(m->flags & WIRE_MNT_RO), err);
+	if (fd >= 0 && fstat(fd, st) < 0)
+		return err_errno(err, errno, "look at '%s'", path);
+	return fd < 0 ? fd : take_fd(&fd);
+}
+
+static int open_bind(struct keeper *k, const struct box *b,
 		     const struct wire_mount *m, const char *path,
 		     struct err *err)
 {
+	const struct world *w = &k->world;
 	struct stat st = { 0 };
-	_cleanup_fd_ int source = open_source(w, path, &st, err);
+	_cleanup_fd_ int source = open_allowed(k, b, m, path, &st, err);
 	_cleanup_fd_ int mnt = NO_FD;
 
 	if (source < 0)
 		return source;
+	if (b->stays && !(m->flags & WIRE_MNT_RO) && !peer_owns(b->peer, &st))
+		return err_set(err, EPERM,
+			       "mount '%s': it belongs to someone else than "
+			       "who asks; mount it read-only",
+			       path);
 	if (m->source_ino &&
 	    (st.st_ino != m->source_ino || st.st_dev != m->source_dev))
 		return err_set(err, ESTALE,
@@ -167,13 +190,17 @@ static int open_bind(const struct world *w, const struct box *b,
 }
 
 /* A device by its number, not by its name (CVE-2025-31133). */
-static int open_dev(const struct world *w, const struct wire_mount *m,
-		    const char *path, struct err *err)
+static int open_dev(const struct world *w, const struct box *b,
+		    const struct wire_mount *m, const char *path,
+		    struct err *err)
 {
 	struct stat st = { 0 };
-	_cleanup_fd_ int source = open_source(w, path, &st, err);
+	_cleanup_fd_ int source = NO_FD;
 	_cleanup_fd_ int mnt = NO_FD;
 
+	if (b->stays && !peer_may_see(m, path))
+		return err_set(err, EPERM, "'%s' is no device for a box", path);
+	source = open_source(w, path, &st, err);
 	if (source < 0)
 		return source;
 	if (!S_ISCHR(st.st_mode) ||
@@ -191,42 +218,58 @@ static int open_dev(const struct world *w, const struct wire_mount *m,
 }
 
 /*
+ * A mount can be copied only while it is attached (before Linux 6.15), so it
+ * is, for a moment, in the keeper's own namespace.
+ */
+int mounts_twin(const struct world *w, int *mnt, struct err *err)
+{
+	_cleanup_fd_ int place = open(w->runtime, O_PATH | O_CLOEXEC);
+	_cleanup_fd_ int twin = NO_FD;
+	int other;
+	char path[48];
+
+	if (place < 0)
+		return err_errno(err, errno, "open '%s'", w->runtime);
+	if (mnt_attach(*mnt, place, err) < 0)
+		return -err->code;
+	twin = mnt_clone(*mnt, "", err);
+	other = mnt_clone(*mnt, "", err);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", *mnt);
+	(void)umount2(path, MNT_DETACH);
+	if (other >= 0) {
+		(void)close(*mnt);
+		*mnt = other;
+	}
+	if (twin < 0 || other < 0)
+		return -err->code;
+	return take_fd(&twin);
+}
+
+/*
  * The workspace once more, with the box's files shown as the caller's: an
- * ordinary user with a range of uids could not read them otherwise. A mount
- * can be copied only while it is attached, so it is, for a moment, in the
- * keeper's own namespace. NO_FD where the kernel cannot do it (before 6.3).
+ * ordinary user with a range of uids could not read them otherwise. NO_FD
+ * where the kernel cannot do it (before 6.3).
  */
 static int open_for_caller(const struct world *w, const struct box *b, int *mnt)
 {
 	const struct pair user = { b->host_uid, b->host_uid };
 	const struct pair caller = { w->caller, w->caller_gid };
 	struct err err = { 0 };
-	_cleanup_fd_ int ours = NO_FD;
-	_cleanup_fd_ int place = open(w->runtime, O_PATH | O_CLOEXEC);
-	int theirs;
-	char path[48];
+	_cleanup_fd_ int ours = mounts_twin(w, mnt, &err);
 
-	if (place < 0 || mnt_attach(*mnt, place, &err) < 0)
-		return NO_FD;
-	ours = mnt_clone(*mnt, "", &err);
-	theirs = mnt_clone(*mnt, "", &err);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", *mnt);
-	(void)umount2(path, MNT_DETACH);
-	if (theirs >= 0) {
-		(void)close(*mnt);
-		*mnt = theirs;
-	}
 	if (ours < 0 || id_map(w, ours, user, caller, &err) < 0)
 		return NO_FD;
 	return take_fd(&ours);
 }
 
-static int open_disk(const struct world *w, struct box *b,
-		     const struct wire_mount *m, struct err *err)
+static int open_disk(struct keeper *k, struct box *b,
+		     const struct wire_mount *m, const char *target,
+		     struct err *err)
 {
+	const struct world *w = &k->world;
 	const struct mnt_tmpfs opt = { .size = m->size,
 				       .inodes = m->inodes,
-				       .mode = 0755,
+				       .mode = m->mode ? m->mode : 0755,
 				       .uid = b->host_uid,
 				       .gid = b->lock >= 0 ? b->host_uid
 							   : w->caller_gid,
@@ -237,10 +280,18 @@ static int open_disk(const struct world *w, struct box *b,
 	if (b->n_disks >= BOX_DISKS)
 		return err_set(err, E2BIG, "more than %d places in memory",
 			       BOX_DISKS);
-	mnt = mnt_tmpfs(&opt, err);
-	if (mnt < 0)
-		return mnt;
-	if ((m->flags & WIRE_MNT_WORK) && b->lock >= 0 && !w->is_root)
+	/* As it was when the last box was closed. */
+	if (b->shelf && shelf_disk(k, b, m, target, &mnt, err) < 0)
+		return -err->code;
+	if (mnt < 0) {
+		mnt = mnt_tmpfs(&opt, err);
+		if (mnt < 0)
+			return mnt;
+		if (b->shelf && shelf_disk(k, b, m, target, &mnt, err) < 0)
+			return -err->code;
+	}
+	if ((m->flags & WIRE_MNT_WORK) && b->lock >= 0 && !w->is_root &&
+	    !b->stays)
 		kept = open_for_caller(w, b, &mnt);
 	if (kept < 0)
 		kept = fcntl(mnt, F_DUPFD_CLOEXEC, KEEPER_FIRST_FD);
@@ -260,12 +311,19 @@ static int open_one(struct keeper *k, struct box *b,
 
 	switch ((enum wire_mount_kind)m->kind) {
 	case WIRE_BIND:
-		return open_bind(w, b, m, wire_str(&spec->blob, m->source),
+		return open_bind(k, b, m, wire_str(&spec->blob, m->source),
 				 err);
 	case WIRE_DEV:
-		return open_dev(w, m, wire_str(&spec->blob, m->source), err);
+		return open_dev(w, b, m, wire_str(&spec->blob, m->source), err);
 	case WIRE_TMPFS:
-		return open_disk(w, b, m, err);
+	case WIRE_UPPER:
+		return open_disk(k, b, m, wire_str(&spec->blob, m->target),
+				 err);
+	case WIRE_LAYER:
+		return layer_open(w, b, m, err);
+	case WIRE_PLACE:
+	case WIRE_MOUNT_KINDS:
+		break;
 	}
 	return err_set(err, EPROTO, "unknown kind of mount");
 }
@@ -274,10 +332,15 @@ int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err)
 {
 	*ret_n = 0;
+	if (spec->image && box_hold_image(&k->world, b, spec, err) < 0)
+		return err_stage(err, "mounts");
 	for (uint32_t i = 0; i < spec->n_mounts; i++) {
 		const struct wire_mount *m = &spec->mounts[i];
-		int fd = open_one(k, b, spec, m, err);
+		int fd;
 
+		if (m->kind == WIRE_PLACE)
+			continue;
+		fd = open_one(k, b, spec, m, err);
 		if (fd == -ENOENT && (m->flags & WIRE_MNT_OPTIONAL)) {
 			err->code = 0;
 			continue;
@@ -287,5 +350,6 @@ int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		ret_fds[(*ret_n)++] = fd;
 		ret_mask[i / 64] |= 1ULL << i % 64;
 	}
+	layers_done(b);
 	return 0;
 }

@@ -72,6 +72,17 @@ int record_open(struct keeper *k, struct err *err)
 	return 0;
 }
 
+int record_add(struct keeper *k, const char *path, struct err *err)
+{
+	char line[CG_PATH_MAX + 2];
+	int len = snprintf(line, sizeof(line), "%s\n", path);
+
+	if (k->record < 0 || lseek(k->record, 0, SEEK_END) < 0 ||
+	    io_write_all(k->record, line, (size_t)len) < 0)
+		return err_errno(err, errno, "write to the record");
+	return 0;
+}
+
 void record_remove(struct keeper *k)
 {
 	_cleanup_fd_ int dir = NO_FD;

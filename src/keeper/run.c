@@ -32,7 +32,7 @@
 
 #define CPU_CHECK_MIN_US 5000
 
-/* How long init may take to end after it said so; see kill_box(). */
+/* How long init may take to end after it said so; see box_kill(). */
 #define LATE_US 2000
 
 struct box *run_find(struct keeper *k, uint32_t job)
@@ -40,7 +40,7 @@ struct box *run_find(struct keeper *k, uint32_t job)
 	for (int i = 0; i < k->top; i++) {
 		struct box *b = &k->boxes[i];
 
-		if (b->state > BOX_READY && b->job == job)
+		if (b->state > BOX_READY && !b->stays && b->job == job)
 			return b;
 	}
 	return NULL;
@@ -76,6 +76,15 @@ static bool is_for(const struct box *b, struct ids ids)
 	       b->ids.caller == ids.caller;
 }
 
+struct box *run_find_parked(struct keeper *k, struct ids ids)
+{
+	for (int i = 0; i < k->top; i++)
+		if (k->boxes[i].state == BOX_PARKED &&
+		    is_for(&k->boxes[i], ids))
+			return &k->boxes[i];
+	return NULL;
+}
+
 /* The box that is furthest on its way to what is wanted. */
 static struct box *find_ahead(struct keeper *k, const struct wire_box *spec,
 			      struct ids ids)
@@ -93,7 +102,7 @@ static struct box *find_ahead(struct keeper *k, const struct wire_box *spec,
 	return parked;
 }
 
-static struct ids ids_of(const struct keeper *k, const struct wire_box *spec)
+struct ids run_ids(const struct keeper *k, const struct wire_box *spec)
 {
 	return (struct ids){ .uid = spec->uid,
 			     .gid = spec->gid,
@@ -159,7 +168,7 @@ static void make_next(struct keeper *k, int fd)
 			ahead = false;
 	}
 	if (ahead) {
-		b = box_spawn(k, ids_of(k, spec), &err);
+		b = box_spawn(k, run_ids(k, spec), &err);
 		if (b && box_configure(k, b, fd, &err) < 0)
 			box_release(k, b);
 	}
@@ -177,9 +186,9 @@ static void take_run(struct keeper *k, uint32_t job, const int *fds,
 		(void)err_stage(err, "spec");
 		return;
 	}
-	b = find_ahead(k, spec, ids_of(k, spec));
+	b = find_ahead(k, spec, run_ids(k, spec));
 	if (!b)
-		b = box_spawn(k, ids_of(k, spec), err);
+		b = box_spawn(k, run_ids(k, spec), err);
 	if (b && start(k, b, job, fds, err) < 0)
 		box_release(k, b);
 	(void)munmap((void *)spec, spec->blob.size);
@@ -213,7 +222,7 @@ void run_ahead(struct keeper *k, int *fds, int n_fds)
 	const struct wire_box *spec = n_fds == 1 && !k->refusal.code
 					      ? spec_map(fds[0], &unused)
 					      : NULL;
-	struct box *b = spec ? find_ahead(k, spec, ids_of(k, spec)) : NULL;
+	struct box *b = spec ? find_ahead(k, spec, run_ids(k, spec)) : NULL;
 
 	if (b && b->state == BOX_PARKED &&
 	    box_configure(k, b, fds[0], &unused) < 0)
@@ -251,7 +260,7 @@ static void started(struct keeper *k, struct box *b, int tty)
 	keeper_sweep(k);
 }
 
-static void fill_usage(struct keeper *k, struct box *b, const struct rusage *ru)
+void box_fill_usage(struct keeper *k, struct box *b, const struct rusage *ru)
 {
 	struct wire_outcome *o = &b->outcome;
 	struct cg_usage u;
@@ -292,7 +301,7 @@ static void take_outcome(struct box *b, const struct wire_outcome *o)
 	b->outcome.landlock_abi = o->landlock_abi;
 }
 
-static void look_at_disks(struct box *b)
+void box_look_at_disks(struct box *b)
 {
 	b->outcome.disk_full = 0;
 	for (int i = 0; i < b->n_disks; i++)
@@ -329,8 +338,8 @@ void run_init_said(struct keeper *k, struct box *b)
 			break;
 		case WIRE_BLOCK:
 			take_outcome(b, &msg.outcome);
-			fill_usage(k, b, NULL);
-			look_at_disks(b);
+			box_fill_usage(k, b, NULL);
+			box_look_at_disks(b);
 			/* The next block has its own counts and time. */
 			cg_box_usage(&k->cg, &b->cg, &b->before);
 			b->deadline = 0;
@@ -341,8 +350,8 @@ void run_init_said(struct keeper *k, struct box *b)
 		case WIRE_FAILED:
 			take_outcome(b, &msg.outcome);
 			/* Only init is left, and takes its time to end. */
-			fill_usage(k, b, NULL);
-			look_at_disks(b);
+			box_fill_usage(k, b, NULL);
+			box_look_at_disks(b);
 			b->heard = true;
 			b->late_at = clock_us() + LATE_US;
 			if (msg.type == WIRE_ENDED && b->state == BOX_RUNNING)
@@ -367,7 +376,7 @@ void run_init_said(struct keeper *k, struct box *b)
  * Both: the group reaches every process in one call, and init's death ends
  * the pid namespace where there is no such group.
  */
-static void kill_box(struct keeper *k, struct box *b)
+void box_kill(struct keeper *k, struct box *b)
 {
 	bool reached = cg_box_kill(&b->cg);
 
@@ -383,7 +392,7 @@ void run_end(struct keeper *k, struct box *b, enum wire_end end)
 	b->outcome.end = end;
 	b->outcome.pids_full = cg_box_is_full(&b->cg);
 	b->state = BOX_DYING;
-	kill_box(k, b);
+	box_kill(k, b);
 }
 
 void run_init_died(struct keeper *k, struct box *b)
@@ -407,9 +416,9 @@ void run_init_died(struct keeper *k, struct box *b)
 	if (!b->heard && b->started)
 		b->outcome.wall_us = (uint64_t)(clock_us() - b->started);
 	if (!b->heard || k->cg.role[CG_MEMORY].fd < 0)
-		fill_usage(k, b, &ru);
+		box_fill_usage(k, b, &ru);
 	if (!b->heard)
-		look_at_disks(b);
+		box_look_at_disks(b);
 	keeper_moment("ended");
 	if (cg_box_remove(&k->cg, &b->cg) < 0)
 		k->has_left = true;
@@ -458,7 +467,7 @@ void run_timers(struct keeper *k)
 		if (b->heard) {
 			if (b->late_at && now >= b->late_at) {
 				b->late_at = 0;
-				kill_box(k, b);
+				box_kill(k, b);
 			}
 			continue;
 		}

@@ -231,11 +231,25 @@ static int watch(struct keeper *k, struct box *b, struct err *err)
 	return 0;
 }
 
-static int box_fill(struct keeper *k, struct box *b, struct err *err)
+/* The uid and the right to it that a box before this one had. */
+static int take_kept(struct box *b, const struct shelf *s, struct err *err)
+{
+	b->host_uid = s->host_uid;
+	if (s->lock < 0)
+		return 0;
+	b->lock = fcntl(s->lock, F_DUPFD_CLOEXEC, KEEPER_FIRST_FD);
+	return b->lock < 0 ? err_errno(err, errno, "keep a uid") : 0;
+}
+
+static int box_fill(struct keeper *k, struct box *b, const struct shelf *s,
+		    struct err *err)
 {
 	char name[48];
 
-	if (k->world.uid_count > 0 && !b->ids.caller) {
+	if (s) {
+		if (take_kept(b, s, err) < 0)
+			return -err->code;
+	} else if (k->world.uid_count > 0 && !b->ids.caller) {
 		b->lock = uid_take(&k->world, &b->host_uid, err);
 		if (b->lock < 0)
 			return b->lock;
@@ -277,6 +291,24 @@ int box_open_tasks(struct keeper *k, const struct box *b, int *ret_fds,
 	return n;
 }
 
+int box_open_part(struct keeper *k, const struct box *b, uint32_t number,
+		  struct cg_join *ret, struct err *err)
+{
+	const struct world *w = &k->world;
+	bool other = b->lock >= 0 && !w->is_root;
+	int r;
+
+	if (other && wear(w, b->host_uid, b->host_uid, w->caller) < 0)
+		return err_errno(err, EPERM, "take the box's uid");
+	r = cg_part_open(&k->cg, &b->cg, number, ret, err);
+	if (other && wear(w, w->caller, w->caller_gid, w->caller) < 0) {
+		k->is_over = true;
+		cg_join_close(ret);
+		return err_errno(err, EPERM, "give the box's uid back");
+	}
+	return r;
+}
+
 static void box_clear(struct box *b)
 {
 	memset(b, 0, sizeof(*b));
@@ -284,11 +316,15 @@ static void box_clear(struct box *b)
 	b->sock = NO_FD;
 	b->lock = NO_FD;
 	b->work = NO_FD;
+	b->hold = NO_FD;
+	b->store = NO_FD;
+	b->layer_map = NO_FD;
 	for (int i = 0; i < CG_ROLES; i++)
 		b->cg.dir[i] = NO_FD;
 }
 
-struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err)
+static struct box *spawn(struct keeper *k, struct ids ids,
+			 const struct shelf *s, struct err *err)
 {
 	struct box *b = NULL;
 
@@ -308,11 +344,22 @@ struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err)
 	b->serial = ++k->serial;
 	b->ids = ids;
 	b->state = BOX_PARKED;
-	if (box_fill(k, b, err) == 0)
+	if (box_fill(k, b, s, err) == 0)
 		return b;
 	(void)err_stage(err, "spawn");
 	box_release(k, b);
 	return NULL;
+}
+
+struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err)
+{
+	return spawn(k, ids, NULL, err);
+}
+
+struct box *box_spawn_again(struct keeper *k, const struct shelf *s,
+			    struct err *err)
+{
+	return spawn(k, s->ids, s, err);
 }
 
 void box_close_disks(struct box *b)
@@ -331,10 +378,14 @@ void box_release(struct keeper *k, struct box *b)
 	}
 	fd_close(&b->pidfd);
 	fd_close(&b->sock);
+	if (b->stays)
+		programs_end(k, b);
 	box_close_disks(b);
 	if (cg_box_remove(&k->cg, &b->cg) < 0)
 		k->has_left = true;
 	fd_close(&b->lock);
+	layers_done(b);
+	fd_close(&b->hold);
 	if (b->spec)
 		(void)munmap((void *)b->spec, b->spec->blob.size);
 	b->spec = NULL;

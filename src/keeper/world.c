@@ -362,3 +362,23 @@ int world_open(struct world *w, struct err *err)
 				 "keep rights over a change of uid");
 	return 0;
 }
+
+/*
+ * For a keeper whose boxes stay: a kept disk is mounted for a moment to make a
+ * second mount of it, and that is nobody's to see. What the host mounts later
+ * still arrives.
+ */
+int world_own_mounts(struct world *w, struct err *err)
+{
+	int root;
+
+	if (w->is_root && (unshare(CLONE_NEWNS) < 0 ||
+			   mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0))
+		return err_errno(err, errno, "make a mount namespace");
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return err_errno(err, errno, "open the host's root");
+	fd_close(&w->root);
+	w->root = root;
+	return 0;
+}

@@ -14,7 +14,9 @@
 enum {
 	CAP_CHOWN = 0,
 	CAP_DAC_OVERRIDE = 1,
+	CAP_DAC_READ_SEARCH = 2,
 	CAP_FOWNER = 3,
+	CAP_FSETID = 4,
 	CAP_SETGID = 6,
 	CAP_SETUID = 7,
 	CAP_SETPCAP = 8,
@@ -69,11 +71,37 @@ int caps_keep_over_exec(void)
 	return 0;
 }
 
-int caps_drop_all(struct err *err)
+int caps_over_files(bool in_force)
+{
+	const uint32_t over = 1U << CAP_CHOWN | 1U << CAP_DAC_OVERRIDE |
+			      1U << CAP_DAC_READ_SEARCH | 1U << CAP_FOWNER |
+			      1U << CAP_FSETID;
+	struct cap_header head = { CAP_VERSION_3, 0 };
+	struct cap_data data[2];
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	if (in_force)
+		data[0].effective |= over & data[0].permitted;
+	else
+		data[0].effective &= ~over;
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+int caps_drop_held(struct err *err)
 {
 	struct cap_header head = { CAP_VERSION_3, 0 };
 	const struct cap_data none[2] = { 0 };
 
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return err_errno(err, errno, "clear ambient capabilities");
+	if (syscall(SYS_capset, &head, none) < 0)
+		return err_errno(err, errno, "drop all capabilities");
+	return 0;
+}
+
+int caps_drop_all(struct err *err)
+{
 	/* EINVAL: past the last capability that this kernel knows */
 	for (int cap = 0; cap <= CAP_LAST_POSSIBLE; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
@@ -86,9 +114,5 @@ int caps_drop_all(struct err *err)
 		  SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
 			  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
 		return err_errno(err, errno, "lock the capability rules");
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
-		return err_errno(err, errno, "clear ambient capabilities");
-	if (syscall(SYS_capset, &head, none) < 0)
-		return err_errno(err, errno, "drop all capabilities");
-	return 0;
+	return caps_drop_held(err);
 }

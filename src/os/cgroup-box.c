@@ -2,6 +2,7 @@
 
 /* The groups of one box: made, limited, killed, read and removed. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -29,18 +30,16 @@ static int put(int dir, const char *file, const char *text, struct err *err)
 	return 0;
 }
 
-/* Writes `n` of the tree's CPUs, from index `first` on, going round. */
-static int put_cpus(const struct cg_tree *tree, int dir, unsigned int first,
-		    unsigned int n, struct err *err)
+static int put_cpus(int dir, const struct cg_limits *l, struct err *err)
 {
 	char text[4096];
 	size_t len = 0;
 
-	for (unsigned int i = 0; i < n && len < sizeof(text) - 8; i++) {
-		unsigned int at = (first + i) % tree->n_cpus;
+	for (unsigned int i = 0; i < l->n_cpus && len < sizeof(text) - 8; i++) {
+		unsigned int at = (l->first_cpu + i) % l->n_choice;
 
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u",
-					i ? "," : "", tree->cpus[at]);
+					i ? "," : "", l->cpus[at]);
 	}
 	return put(dir, "cpuset.cpus", text, err);
 }
@@ -72,7 +71,8 @@ int cg_box_make(const struct cg_tree *tree, struct cg_box *box, bool v2,
 	for (int i = 0; i < CG_ROLES; i++) {
 		const struct cg_parent *p = &tree->role[i];
 
-		if (p->fd < 0 || p->v2 != v2)
+		if (p->fd < 0 || p->v2 != v2 ||
+		    (i == CG_FREEZE && !box->may_freeze))
 			continue;
 		if (!owns(tree, i))
 			box->dir[i] = box->dir[p->same];
@@ -90,13 +90,18 @@ static int put_num(int dir, const char *file, uint64_t n, struct err *err)
 	return put(dir, file, text, err);
 }
 
-static int limit_memory(int dir, bool v2, uint64_t bytes, struct err *err)
+static int limit_memory(int dir, bool v2, uint64_t bytes, uint64_t low,
+			struct err *err)
 {
 	int r;
 
 	if (dir < 0)
 		return 0;
 	if (put_num(dir, v2 ? "memory.max" : "memory.limit_in_bytes", bytes,
+		    err) < 0)
+		return -err->code;
+	if (low &&
+	    put_num(dir, v2 ? "memory.low" : "memory.soft_limit_in_bytes", low,
 		    err) < 0)
 		return -err->code;
 	if (v2)
@@ -111,6 +116,14 @@ static int limit_memory(int dir, bool v2, uint64_t bytes, struct err *err)
 	return 0;
 }
 
+/* Version 2 counts from 1 to 10000 what version 1 counts from 2 to 262144. */
+static int put_shares(int dir, bool v2, uint64_t shares, struct err *err)
+{
+	return v2 ? put_num(dir, "cpu.weight", 1 + (shares - 2) * 9999 / 262142,
+			    err)
+		  : put_num(dir, "cpu.shares", shares, err);
+}
+
 static int limit_cpu(int dir, bool v2, const struct cg_limits *l,
 		     struct err *err)
 {
@@ -118,6 +131,8 @@ static int limit_cpu(int dir, bool v2, const struct cg_limits *l,
 
 	if (dir < 0)
 		return 0;
+	if (l->cpu_shares && put_shares(dir, v2, l->cpu_shares, err) < 0)
+		return -err->code;
 	if (v2) {
 		(void)snprintf(text, sizeof(text), "%llu %llu",
 			       (unsigned long long)l->cpu_quota_us,
@@ -139,7 +154,7 @@ static int limit_cpus(const struct cg_tree *tree, int dir,
 	if (!tree->role[CG_CPUSET].v2 &&
 	    put(dir, "cpuset.mems", tree->mems, err) < 0)
 		return -err->code;
-	return put_cpus(tree, dir, l->first_cpu, l->n_cpus, err);
+	return put_cpus(dir, l, err);
 }
 
 int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
@@ -147,8 +162,8 @@ int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
 {
 	const struct cg_parent *p = tree->role;
 
-	if (limit_memory(box->dir[CG_MEMORY], p[CG_MEMORY].v2, l->memory, err) <
-		    0 ||
+	if (limit_memory(box->dir[CG_MEMORY], p[CG_MEMORY].v2, l->memory,
+			 l->memory_low, err) < 0 ||
 	    limit_cpu(box->dir[CG_CPU], p[CG_CPU].v2, l, err) < 0)
 		return -err->code;
 	if (limit_cpus(tree, box->dir[CG_CPUSET], l, err) < 0)
@@ -171,7 +186,7 @@ int cg_box_open_tasks(const struct cg_tree *tree, const struct cg_box *box,
 	for (int i = 0; i < CG_ROLES; i++) {
 		int fd;
 
-		if (!owns(tree, i) || tree->role[i].v2)
+		if (!owns(tree, i) || tree->role[i].v2 || i == CG_FREEZE)
 			continue;
 		fd = openat(box->dir[i], "tasks", O_WRONLY | O_CLOEXEC);
 		if (fd < 0) {
@@ -186,23 +201,6 @@ int cg_box_open_tasks(const struct cg_tree *tree, const struct cg_box *box,
 	return n;
 }
 
-/* Signals what is still in the group, by pidfd, in a version 1 hierarchy. */
-static void kill_tasks(int dir)
-{
-	char text[8192];
-	char *p = text;
-
-	if (io_read_file(dir, "cgroup.procs", text, sizeof(text)) <= 0)
-		return;
-	while (*p) {
-		long pid = strtol(p, &p, 10);
-
-		if (pid > 1)
-			(void)kill((pid_t)pid, SIGKILL);
-		p += *p == '\n';
-	}
-}
-
 bool cg_box_kill(const struct cg_box *box)
 {
 	if (box->dir[CG_KILL] >= 0 &&
@@ -211,7 +209,7 @@ bool cg_box_kill(const struct cg_box *box)
 	if (box->dir[CG_PIDS] < 0)
 		return false;
 	/* Those it misses, because they are new, end with their init. */
-	kill_tasks(box->dir[CG_PIDS]);
+	cg_kill_tasks(box->dir[CG_PIDS]);
 	return true;
 }
 
@@ -225,10 +223,9 @@ void cg_box_let_die(const struct cg_tree *tree, const struct cg_box *box)
 				    v2 ? "max" : "-1");
 }
 
-/* The number after `key ` in a file of such lines, 0 if it is not there. */
-static uint64_t keyed(int dir, const char *file, const char *key)
+uint64_t cg_keyed(int dir, const char *file, const char *key)
 {
-	char text[2048];
+	char text[8192];
 	size_t len = strlen(key);
 
 	if (dir < 0 || io_read_file(dir, file, text, sizeof(text)) < 0)
@@ -241,7 +238,7 @@ static uint64_t keyed(int dir, const char *file, const char *key)
 	return 0;
 }
 
-static uint64_t single(int dir, const char *file)
+uint64_t cg_single(int dir, const char *file)
 {
 	char text[32];
 
@@ -253,14 +250,14 @@ static uint64_t single(int dir, const char *file)
 bool cg_box_is_empty(const struct cg_box *box)
 {
 	return box->dir[CG_KILL] < 0 ||
-	       keyed(box->dir[CG_KILL], "cgroup.events", "populated") == 0;
+	       cg_keyed(box->dir[CG_KILL], "cgroup.events", "populated") == 0;
 }
 
 bool cg_box_is_full(const struct cg_box *box)
 {
-	uint64_t now = single(box->dir[CG_PIDS], "pids.current");
+	uint64_t now = cg_single(box->dir[CG_PIDS], "pids.current");
 
-	return now > 0 && now >= single(box->dir[CG_PIDS], "pids.max");
+	return now > 0 && now >= cg_single(box->dir[CG_PIDS], "pids.max");
 }
 
 uint64_t cg_box_cpu_us(const struct cg_tree *tree, const struct cg_box *box)
@@ -268,8 +265,8 @@ uint64_t cg_box_cpu_us(const struct cg_tree *tree, const struct cg_box *box)
 	int dir = box->dir[CG_ACCT];
 
 	if (tree->role[CG_ACCT].v2)
-		return keyed(dir, "cpu.stat", "usage_usec");
-	return single(dir, "cpuacct.usage") / 1000;
+		return cg_keyed(dir, "cpu.stat", "usage_usec");
+	return cg_single(dir, "cpuacct.usage") / 1000;
 }
 
 void cg_box_usage(const struct cg_tree *tree, const struct cg_box *box,
@@ -279,14 +276,58 @@ void cg_box_usage(const struct cg_tree *tree, const struct cg_box *box,
 	bool v2 = tree->role[CG_MEMORY].v2;
 
 	*ret = (struct cg_usage){ 0 };
-	ret->memory_peak = single(mem, v2 ? "memory.peak"
-					  : "memory.max_usage_in_bytes");
-	ret->oom_kills = keyed(mem, v2 ? "memory.events" : "memory.oom_control",
-			       "oom_kill");
+	ret->memory_peak = cg_single(mem, v2 ? "memory.peak"
+					     : "memory.max_usage_in_bytes");
+	ret->oom_kills = cg_keyed(mem,
+				  v2 ? "memory.events" : "memory.oom_control",
+				  "oom_kill");
 	ret->has_cpu = box->dir[CG_ACCT] >= 0;
 	ret->cpu_us = cg_box_cpu_us(tree, box);
-	ret->pids_peak = single(box->dir[CG_PIDS], "pids.peak");
-	ret->pids_refused = keyed(box->dir[CG_PIDS], "pids.events", "max");
+	ret->pids_peak = cg_single(box->dir[CG_PIDS], "pids.peak");
+	ret->pids_refused = cg_keyed(box->dir[CG_PIDS], "pids.events", "max");
+}
+
+/* CPU time by who used it; version 1 has it in ticks or in nanoseconds. */
+static void gauge_cpu(const struct cg_tree *tree, const struct cg_box *box,
+		      struct cg_gauge *ret)
+{
+	int acct = box->dir[CG_ACCT];
+	int cpu = box->dir[CG_CPU];
+
+	if (tree->role[CG_ACCT].v2) {
+		ret->cpu_user_us = cg_keyed(acct, "cpu.stat", "user_usec");
+		ret->cpu_system_us = cg_keyed(acct, "cpu.stat", "system_usec");
+	} else {
+		ret->cpu_user_us = cg_single(acct, "cpuacct.usage_user") / 1000;
+		ret->cpu_system_us = cg_single(acct, "cpuacct.usage_sys") /
+				     1000;
+	}
+	ret->periods = cg_keyed(cpu, "cpu.stat", "nr_periods");
+	ret->throttled = cg_keyed(cpu, "cpu.stat", "nr_throttled");
+	ret->throttled_us = tree->role[CG_CPU].v2 ? cg_keyed(cpu, "cpu.stat",
+							     "throttled_usec")
+						  : cg_keyed(cpu, "cpu.stat",
+							     "throttled_time") /
+							    1000;
+}
+
+void cg_box_gauge(const struct cg_tree *tree, const struct cg_box *box,
+		  struct cg_gauge *ret)
+{
+	int mem = box->dir[CG_MEMORY];
+	bool v2 = tree->role[CG_MEMORY].v2;
+
+	*ret = (struct cg_gauge){ 0 };
+	ret->memory = cg_single(mem, v2 ? "memory.current"
+					: "memory.usage_in_bytes");
+	ret->memory_limit = cg_single(mem, v2 ? "memory.max"
+					      : "memory.limit_in_bytes");
+	ret->inactive_file = cg_keyed(mem, "memory.stat",
+				      v2 ? "inactive_file"
+					 : "total_inactive_file");
+	ret->pids = cg_single(box->dir[CG_PIDS], "pids.current");
+	ret->pids_limit = cg_single(box->dir[CG_PIDS], "pids.max");
+	gauge_cpu(tree, box, ret);
 }
 
 int cg_box_remove(const struct cg_tree *tree, struct cg_box *box)
@@ -306,16 +347,30 @@ int cg_box_remove(const struct cg_tree *tree, struct cg_box *box)
 	return first;
 }
 
-int cg_sweep(const char *path, const char *name)
-{
-	_cleanup_fd_ int parent = open(path, O_RDONLY | O_DIRECTORY |
-						     O_CLOEXEC | O_NOFOLLOW);
-	_cleanup_fd_ int dir = NO_FD;
+static int sweep_in(int parent, const char *name, bool has_parts);
 
-	if (parent < 0)
-		return errno == ENOENT ? 0 : -errno;
-	dir = openat(parent, name,
-		     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+/* The parts of a group are its only directories. */
+static void sweep_parts(int dir)
+{
+	DIR *d = fdopendir(dir);
+	const struct dirent *e;
+
+	if (!d) {
+		(void)close(dir);
+		return;
+	}
+	while ((e = readdir(d)))
+		if (e->d_type == DT_DIR && e->d_name[0] != '.')
+			(void)sweep_in(dirfd(d), e->d_name, false);
+	(void)closedir(d);
+}
+
+static int sweep_in(int parent, const char *name, bool has_parts)
+{
+	_cleanup_fd_ int dir = openat(parent, name,
+				      O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+					      O_NOFOLLOW);
+
 	if (dir < 0)
 		return errno == ENOENT ? 0 : -errno;
 	for (int tries = 0; tries < 50; tries++) {
@@ -324,9 +379,24 @@ int cg_sweep(const char *path, const char *name)
 			return 0;
 		if (errno != EBUSY)
 			return -errno;
+		/* What is frozen dies only when it may move again. */
+		(void)io_write_file(dir, "freezer.state", "THAWED");
 		if (io_write_file(dir, "cgroup.kill", "1") < 0)
-			kill_tasks(dir);
-		usleep(10000);
+			cg_kill_tasks(dir);
+		if (has_parts)
+			sweep_parts(openat(dir, ".",
+					   O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+		usleep(tries ? 10000 : 1000);
 	}
 	return -EBUSY;
+}
+
+int cg_sweep(const char *path, const char *name)
+{
+	_cleanup_fd_ int parent = open(path, O_RDONLY | O_DIRECTORY |
+						     O_CLOEXEC | O_NOFOLLOW);
+
+	if (parent < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return sweep_in(parent, name, true);
 }

@@ -39,6 +39,7 @@ static const struct {
 	[CG_CPUSET] = { "cpuset", "cpuset", "cpuset" },
 	[CG_ACCT] = { "cpuacct", "cpuacct", NULL },
 	[CG_KILL] = { "kill", NULL, NULL },
+	[CG_FREEZE] = { "freezer", "freezer", NULL },
 };
 _Static_assert(ARRAY_SIZE(roles) == CG_ROLES, "a row for each role");
 
@@ -211,7 +212,7 @@ static bool find_usual(struct scan *scan)
 	if (stat("/proc/self/ns/cgroup", &st) < 0 ||
 	    st.st_ino != FIRST_CGROUP_NAMESPACE)
 		return false;
-	for (int i = 0; i < CG_ROLES; i++)
+	for (int i = 0; i < CG_FREEZE; i++)
 		if (roles[i].v1 &&
 		    own_path(scan->groups, roles[i].v1, path, sizeof(path)) &&
 		    !add_usual(scan, "/", roles[i].v1))
@@ -413,7 +414,7 @@ static void find_v2(struct cg_tree *tree, const struct scan *scan)
 			       is_writable(own) ? own : "");
 	if (!dir[0])
 		return;
-	for (int i = 0; i < CG_ROLES; i++) {
+	for (int i = 0; i < CG_FREEZE; i++) {
 		if (tree->role[i].fd >= 0 && roles[i].v2)
 			continue;
 		if (roles[i].v2 && !serves(dir, roles[i].v2))
@@ -476,6 +477,17 @@ static int find_mounts(struct scan *scan, struct err *err)
 	return 0;
 }
 
+/* Which of the roles before it has the same directory. */
+static void find_same(struct cg_tree *tree, int role)
+{
+	struct cg_parent *p = &tree->role[role];
+
+	p->same = (enum cg_role)role;
+	for (int k = role - 1; k >= 0; k--)
+		if (strcmp(p->path, tree->role[k].path) == 0)
+			p->same = (enum cg_role)k;
+}
+
 int cg_tree_open(struct cg_tree *tree, struct err *err)
 {
 	static struct scan scan;
@@ -490,19 +502,31 @@ int cg_tree_open(struct cg_tree *tree, struct err *err)
 		return err_errno(err, (int)-r, "read /proc/self/cgroup");
 	if (find_mounts(&scan, err) < 0)
 		return -err->code;
-	for (int i = 0; i < CG_ROLES; i++)
+	for (int i = 0; i < CG_FREEZE; i++)
 		find_v1(tree, &scan, (enum cg_role)i);
 	find_v2(tree, &scan);
-	for (int i = 0; i < CG_ROLES; i++) {
-		struct cg_parent *p = &tree->role[i];
-
-		p->same = (enum cg_role)i;
-		for (int k = i - 1; k >= 0; k--)
-			if (strcmp(p->path, tree->role[k].path) == 0)
-				p->same = (enum cg_role)k;
-	}
+	for (int i = 0; i < CG_ROLES; i++)
+		find_same(tree, i);
 	find_cpus(tree);
 	return 0;
+}
+
+bool cg_tree_find_freezer(struct cg_tree *tree)
+{
+	static struct scan scan;
+	struct cg_parent *p = &tree->role[CG_FREEZE];
+
+	if (p->fd >= 0 || tree->role[CG_KILL].fd >= 0 ||
+	    io_read_file(AT_FDCWD, "/proc/self/cgroup", scan.groups,
+			 sizeof(scan.groups)) < 0 ||
+	    io_read_file(AT_FDCWD, "/proc/self/mountinfo", scan.text,
+			 sizeof(scan.text)) < 0)
+		return false;
+	scan.n_mounts = 0;
+	parse_mounts(&scan);
+	find_v1(tree, &scan, CG_FREEZE);
+	find_same(tree, CG_FREEZE);
+	return p->fd >= 0 && p->same == CG_FREEZE;
 }
 
 void cg_tree_close(struct cg_tree *tree)

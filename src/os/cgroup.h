@@ -34,6 +34,11 @@ enum cg_role {
 	CG_CPUSET,
 	CG_ACCT, /* CPU time */
 	CG_KILL, /* kill all at once, know when empty */
+	/*
+	 * Stand still. Version 2 has it where it has CG_KILL; that of version
+	 * 1 is looked for only by cg_tree_find_freezer().
+	 */
+	CG_FREEZE,
 	CG_ROLES,
 };
 
@@ -54,6 +59,7 @@ struct cg_tree {
 
 struct cg_box {
 	char name[48];
+	bool may_freeze;   /* it has a group in the freezer of version 1 */
 	int dir[CG_ROLES]; /* NO_FD, or owned by the first role that has it */
 };
 
@@ -62,8 +68,12 @@ struct cg_limits {
 	uint64_t cpu_quota_us; /* in each period */
 	uint64_t cpu_period_us;
 	uint64_t pids;
-	unsigned int first_cpu; /* index into tree->cpus */
-	unsigned int n_cpus;
+	const uint16_t *cpus;   /* what to choose from ... */
+	unsigned int first_cpu; /* ... from this index on ... */
+	unsigned int n_cpus;    /* ... so many, going round */
+	unsigned int n_choice;
+	uint64_t memory_low; /* 0: none */
+	uint64_t cpu_shares; /* 0: the usual */
 };
 
 struct cg_usage {
@@ -84,6 +94,12 @@ const char *cg_role_name(enum cg_role role);
  */
 int cg_tree_open(struct cg_tree *tree, struct err *err);
 void cg_tree_close(struct cg_tree *tree);
+
+/*
+ * Where version 2 cannot freeze: looks for the freezer of version 1. True if
+ * groups will be made in a directory that was not there before.
+ */
+bool cg_tree_find_freezer(struct cg_tree *tree);
 
 /* The name of its directories, of which none is made yet. */
 void cg_box_init(struct cg_box *box, const char *name);
@@ -116,5 +132,59 @@ void cg_box_usage(const struct cg_tree *tree, const struct cg_box *box,
 /* Removes the directories and closes them; 0, or -errno of the first. */
 int cg_box_remove(const struct cg_tree *tree, struct cg_box *box);
 
-/* Kills, then removes, a group of an earlier life below directory `path`. */
+/* What the box uses now, for people who watch it. */
+struct cg_gauge {
+	uint64_t memory, memory_limit, inactive_file;
+	uint64_t cpu_user_us, cpu_system_us;
+	uint64_t throttled, throttled_us, periods;
+	uint64_t pids, pids_limit;
+};
+void cg_box_gauge(const struct cg_tree *tree, const struct cg_box *box,
+		  struct cg_gauge *ret);
+
+/*
+ * Kills, then removes, a group of an earlier life below directory `path`,
+ * with the parts it had.
+ */
 int cg_sweep(const char *path, const char *name);
+
+/*
+ * A part of a box: the groups of one of its programs, below the box's own,
+ * named by a number. In version 2 where that kills; else in the hierarchies
+ * of version 1 that count processes and CPU time, and in the freezer. Nothing
+ * of a part is held open.
+ *
+ * A program gets into it by being born there (version 2: clone3 with the
+ * directory, for which `owner`, the uid that will do it, must own two files)
+ * or by writing "0" to `tasks`. cgroup-part.c
+ */
+struct cg_join {
+	int dir;             /* to be born into, NO_FD */
+	int tasks[CG_ROLES]; /* to write to */
+	int n_tasks;
+};
+
+int cg_part_make(const struct cg_tree *tree, const struct cg_box *box,
+		 uint32_t number, int64_t owner, struct err *err);
+int cg_part_open(const struct cg_tree *tree, const struct cg_box *box,
+		 uint32_t number, struct cg_join *ret, struct err *err);
+void cg_join_close(struct cg_join *j);
+/* False where there is no group that could be killed. */
+bool cg_part_kill(const struct cg_tree *tree, const struct cg_box *box,
+		  uint32_t number);
+bool cg_part_is_empty(const struct cg_tree *tree, const struct cg_box *box,
+		      uint32_t number);
+uint64_t cg_part_cpu_us(const struct cg_tree *tree, const struct cg_box *box,
+			uint32_t number);
+int cg_part_freeze(const struct cg_tree *tree, const struct cg_box *box,
+		   uint32_t number, bool is_frozen);
+int cg_part_remove(const struct cg_tree *tree, const struct cg_box *box,
+		   uint32_t number);
+bool cg_may_freeze(const struct cg_tree *tree);
+
+/* Kills what is in a group of version 1, or of one without cgroup.kill. */
+void cg_kill_tasks(int dir);
+/* The number after `key ` in a file of such lines, 0 if it is not there. */
+uint64_t cg_keyed(int dir, const char *file, const char *key);
+/* The number that is all of a file, 0 where there is none, or "max". */
+uint64_t cg_single(int dir, const char *file);

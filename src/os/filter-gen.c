@@ -27,6 +27,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -586,7 +587,12 @@ static void answer(const char *name, uint32_t what)
 		answers[nr] = what;
 }
 
-static size_t find_ranges(uint32_t socket_answer)
+/*
+ * `may_bear`: for an init that lets programs be born into groups, by a call
+ * whose flags a filter cannot see. Each of its children gets the ordinary
+ * filter on top, before it is anything else.
+ */
+static size_t find_ranges(uint32_t socket_answer, bool may_bear)
 {
 	size_t n = 0;
 
@@ -597,6 +603,8 @@ static size_t find_ranges(uint32_t socket_answer)
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
 		answer(refused[i], ERROR(EPERM));
 	answer("socket", socket_answer);
+	if (may_bear)
+		answer("clone3", SECCOMP_RET_ALLOW);
 	for (uint32_t i = 0; i < NUMBERS; i++)
 		if (i == 0 || answers[i] != answers[i - 1])
 			ranges[n++] = (struct range){ i, answers[i] };
@@ -653,20 +661,21 @@ static void print(const char *name)
 }
 
 /* The whole filter; what differs is who answers to socket(2). */
-static void make(const char *name, uint32_t socket_answer)
+static void make(const char *name, uint32_t socket_answer, bool may_bear)
 {
 	check_architecture();
 	check_arguments();
-	search(ranges, find_ranges(socket_answer));
+	search(ranges, find_ranges(socket_answer, may_bear));
 	print(name);
 }
 
 int main(void)
 {
 	printf("/* Made by filter-gen.c; do not edit. */\n");
-	make("filter", ERROR(EAFNOSUPPORT));
+	make("filter", ERROR(EAFNOSUPPORT), false);
 	/* init answers the same, and counts (src/init/witness.c). */
-	make("filter_witness", SECCOMP_RET_USER_NOTIF);
+	make("filter_witness", SECCOMP_RET_USER_NOTIF, false);
+	make("filter_stays", ERROR(EAFNOSUPPORT), true);
 	forbid_memfd();
 	print("filter_commands");
 	return 0;

@@ -28,6 +28,11 @@ int seccomp_install(struct err *err)
 	return install(filter, ARRAY_SIZE(filter), err);
 }
 
+int seccomp_install_stays(struct err *err)
+{
+	return install(filter_stays, ARRAY_SIZE(filter_stays), err);
+}
+
 int seccomp_install_witness(int *ret_fd, struct err *err)
 {
 	const struct uapi_fprog prog = { .len = ARRAY_SIZE(filter_witness),

@@ -12,6 +12,12 @@
 int seccomp_install(struct err *err);
 
 /*
+ * The same with clone3(2), for the init of a box that stays; its children add
+ * the ordinary one.
+ */
+int seccomp_install_stays(struct err *err);
+
+/*
  * The same, but socket(2) waits for whoever holds the descriptor that comes
  * back (seccomp_unotify(2)); that one must answer, and never ask itself.
  */

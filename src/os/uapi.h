@@ -37,6 +37,9 @@
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif
@@ -92,6 +95,13 @@ static inline int sys_openat2(int dirfd, const char *path,
 			      const struct uapi_open_how *how)
 {
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
+}
+
+/* By system call: a library may ask with other ids than the fsuid. */
+static inline int sys_faccessat2(int dirfd, const char *path, int mode,
+				 int flags)
+{
+	return (int)syscall(SYS_faccessat2, dirfd, path, mode, flags);
 }
 
 /* The mount calls of Linux 5.2 and mount_setattr(2) of 5.12 */

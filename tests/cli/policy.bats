@@ -464,7 +464,9 @@ END
 
 @test "policy: parts that are still to come refuse only where they are needed" {
 	policy "version: 1" "sandbox: {images: ['some/image', host]}"
-	denied "not in this build" -- true
+	run --separate-stderr "$cordon" run -- true
+	is "$status" 125
+	has "$stderr" "No such image: some/image"
 	gives 0 "" --image host -- true
 	policy "version: 1" "sandbox: {isolation: vm}"
 	denied "not in this build" -- true
