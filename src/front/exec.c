@@ -644,6 +644,7 @@ void exec_look(const struct exec *e, struct exec_view *ret)
 {
 	*ret = (struct exec_view){
 		.id = e->id,
+		.run = e->run,
 		.box = e->box->id,
 		.is_started = e->state >= EXEC_RUNNING,
 		.is_running = e->state == EXEC_RUNNING ||
