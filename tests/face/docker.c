@@ -109,7 +109,7 @@ TEST(names_are_compared_whole)
 	CHECK(ref_is_same("a/b", "docker.io/a/b:latest"));
 	CHECK(ref_is_same("localhost:5000/x", "localhost:5000/x:latest"));
 	CHECK(!ref_is_same("python:3", "python"));
-	CHECK(!ref_is_same("", ""));
+	CHECK(!ref_is_same("", "") && !ref_is_same("-a", "-a"));
 	CHECK(ref_is_host("host") && ref_is_host("host:latest"));
 	CHECK(ref_is_host("docker.io/library/host:latest"));
 	CHECK(ref_is_host(host_id()));
@@ -1320,13 +1320,13 @@ TEST(names_in_paths)
 	static const struct {
 		const char *url, *args;
 	} rows[] = {
-		{ "/images/python/json", "inspect --json -- python" },
+		{ "/images/python/json", "inspect --json python" },
 		{ "/images/docker.io/library/python:3-slim/json",
-		  "inspect --json -- docker.io/library/python:3-slim" },
-		{ "/v1.44/images/a%2Fb:1/json", "inspect --json -- a/b:1" },
-		{ "/images/json/json", "inspect --json -- json" },
-		{ "/images/a/get/json", "inspect --json -- a/get" },
-		{ "/images/x/history", "inspect --json -- x" },
+		  "inspect --json docker.io/library/python:3-slim" },
+		{ "/v1.44/images/a%2Fb:1/json", "inspect --json a/b:1" },
+		{ "/images/json/json", "inspect --json json" },
+		{ "/images/a/get/json", "inspect --json a/get" },
+		{ "/images/x/history", "inspect --json x" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -1363,17 +1363,17 @@ TEST(images_come_and_go)
 	fake_send_body(r, "tar", 3);
 	CHECK_STR(fake_out(r), "{\"status\":\"sha256:1\"}\r\n");
 	CHECK_STR(fake.image_args,
-		  "import --json --change CMD x --message m -- - r:t");
+		  "import --json --change CMD x --message m - r:t");
 	fake_done(r);
 	expect("GET", "/images/get?names=a&names=b", NULL, 200, NULL);
-	CHECK_STR(fake.image_args, "save --quiet -- a b");
+	CHECK_STR(fake.image_args, "save --quiet a b");
 	expect("POST", "/images/a/tag?repo=b&tag=2", NULL, 201, NULL);
-	CHECK_STR(fake.image_args, "tag -- a b:2");
+	CHECK_STR(fake.image_args, "tag a b:2");
 	fake.image_says = "{\"untagged\":[\"a:1\"],\"deleted\":[\"sha256:1\"],"
 			  "\"freed\":9}";
 	expect("DELETE", "/images/a:1?force=1", NULL, 200,
 	       "[{\"Untagged\":\"a:1\"},{\"Deleted\":\"sha256:1\"}]");
-	CHECK_STR(fake.image_args, "rm --json --force -- a:1");
+	CHECK_STR(fake.image_args, "rm --json --force a:1");
 	expect("POST", "/images/prune?filters={\"dangling\":[\"false\"]}", NULL,
 	       200, "\"SpaceReclaimed\":9");
 	CHECK_STR(fake.image_args, "prune --json --all");

@@ -185,7 +185,6 @@ static void import(struct http_request *r, struct docker *d)
 		args[n++] = "--message";
 		args[n++] = message;
 	}
-	args[n++] = "--";
 	args[n++] = "-";
 	(void)snprintf(name, sizeof(name), "%.300s%s%.128s", repo ? repo : "",
 		       tag && *tag ? ":" : "", tag ? tag : "");
@@ -340,7 +339,7 @@ static bool may_save(struct http_request *r, const char *name)
 HANDLER(get_image_save)
 {
 	const char *name = http_param(r, 0);
-	const char *args[] = { "save", "--quiet", "--", name, NULL };
+	const char *args[] = { "save", "--quiet", name, NULL };
 
 	if (may_save(r, name))
 		save(r, docker_of(ctx), args, name);
@@ -348,10 +347,10 @@ HANDLER(get_image_save)
 
 HANDLER(get_images_save)
 {
-	const char *args[IMAGE_ARGS + 2] = { "save", "--quiet", "--" };
+	const char *args[IMAGE_ARGS + 2] = { "save", "--quiet" };
 	unsigned int at = 0;
 	const char *name;
-	size_t n = 3;
+	size_t n = 2;
 
 	while ((name = http_query_next(r, "names", &at)) != NULL) {
 		if (n > IMAGE_ARGS) {
@@ -362,8 +361,8 @@ HANDLER(get_images_save)
 			return;
 		args[n++] = name;
 	}
-	if (n == 3)
+	if (n == 2)
 		answer_fail(r, 400, "names is missing");
 	else
-		save(r, docker_of(ctx), args, args[3]);
+		save(r, docker_of(ctx), args, args[2]);
 }

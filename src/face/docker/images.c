@@ -354,7 +354,7 @@ static void inspect(struct http_request *r, struct docker *d,
 		    image_job_fn *done)
 {
 	struct image_ask *x = ask_new(r, d, sizeof(*x), image_ask_gone);
-	const char *args[] = { "inspect", "--json", "--", x->ask.name, NULL };
+	const char *args[] = { "inspect", "--json", x->ask.name, NULL };
 	struct err err = { 0 };
 	char ref[REF_MAX];
 
@@ -419,12 +419,11 @@ HANDLER(post_image_tag)
 			    "cordon: another name for the image 'host' is not "
 			    "supported");
 	} else {
-		const char *args[5];
+		const char *args[4];
 
 		x = ask_new(r, d, sizeof(*x), image_ask_gone);
 		x->other = strdup(name);
-		memcpy(args,
-		       (const char *[]){ "tag", "--", x->ask.name, name, NULL },
+		memcpy(args, (const char *[]){ "tag", x->ask.name, name, NULL },
 		       sizeof(args));
 		x->job = image_job_new(d, http_peer(r), args, false, tagged, x,
 				       &err);
@@ -533,9 +532,9 @@ HANDLER(delete_image)
 	x = ask_new(r, d, sizeof(*x), image_ask_gone);
 	x->job = image_job_new(d, http_peer(r),
 			       force ? (const char *[]){ "rm", "--json",
-							 "--force", "--",
-							 x->ask.name, NULL }
-				     : (const char *[]){ "rm", "--json", "--",
+							 "--force", x->ask.name,
+							 NULL }
+				     : (const char *[]){ "rm", "--json",
 							 x->ask.name, NULL },
 			       false, removed, x, &err);
 	if (!x->job)

@@ -42,7 +42,7 @@ int ref_normalise(const char *text, char ret[REF_MAX])
 	for (const char *p = text; *p; p++)
 		if (!isgraph((unsigned char)*p))
 			return -1;
-	if (!*text || *text == '/' || strlen(text) > 400)
+	if (!*text || strchr("/-", *text) || strlen(text) > 400)
 		return -1;
 	if (strncmp(text, "sha256:", 7) == 0 ||
 	    (strlen(text) == 64 && id_digits(text))) {
