@@ -402,6 +402,7 @@ void box_look(const struct box *b, struct box_view *ret)
 {
 	*ret = (struct box_view){
 		.id = b->id,
+		.run = b->run,
 		.name = b->name,
 		.state = b->state,
 		.owner = b->owner,

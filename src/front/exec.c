@@ -569,7 +569,7 @@ void exec_run_ended(struct exec *e)
 		.message = e->shim == SHIM_TIMEOUT && e->is_timed_out
 				   ? "ended at the deadline of 'timeout'"
 				   : NULL,
-		.box = e->box->id,
+		.box = e->box,
 		.exit_code = v.exit_code,
 		.signal = v.signal,
 		.outcome = &e->outcome,
@@ -644,6 +644,7 @@ void exec_look(const struct exec *e, struct exec_view *ret)
 {
 	*ret = (struct exec_view){
 		.id = e->id,
+		.run = e->run,
 		.box = e->box->id,
 		.is_started = e->state >= EXEC_RUNNING,
 		.is_running = e->state == EXEC_RUNNING ||

@@ -431,7 +431,8 @@ void events_free(struct manager *m);
 
 /* record.c: the members of run.end */
 struct end_facts {
-	const char *run, *cause, *status, *message, *box;
+	const char *run, *cause, *status, *message;
+	const struct box *box; /* NULL: not known any more */
 	int exit_code, signal;
 	const struct wire_outcome *outcome;
 	uint64_t out_bytes, err_bytes;

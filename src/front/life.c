@@ -468,7 +468,7 @@ static void record_and_finish(struct box *b, const struct verdict *v)
 		.cause = cause_name(v->cause),
 		.status = verdict_status(v),
 		.message = b->error,
-		.box = b->id,
+		.box = b,
 		.exit_code = v->exit_code,
 		.signal = v->signal,
 		.outcome = b->has_outcome ? &b->outcome : NULL,

@@ -128,6 +128,7 @@ enum box_state {
 /* What is known of a box. Strings live as long as it does. */
 struct box_view {
 	const char *id;   /* 64 hex digits */
+	const char *run;  /* of the main program, as on the ledger: 32 */
 	const char *name; /* without '/' */
 	enum box_state state;
 	uid_t owner;
@@ -266,6 +267,7 @@ struct call *exec_kill(struct exec *e, int signal, mgr_done_fn *done,
 
 struct exec_view {
 	const char *id; /* 64 hex digits */
+	const char *run;
 	const char *box;
 	bool is_started, is_running;
 	int exit_code;     /* valid when it was started and does not run */

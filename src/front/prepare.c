@@ -64,8 +64,29 @@ static int map_code(const struct order_answer *a)
 	return MGR_SETUP;
 }
 
+/* What was denied is on the ledger as a run that did not start. */
+static void record_denial(struct box *b, const json_t *o, const char *run,
+			  const char *why)
+{
+	struct end_facts facts = { .run = run,
+				   .cause = "denied",
+				   .status = "error",
+				   .message = why,
+				   .box = b,
+				   .exit_code = 126 };
+	_cleanup_free_ char *start = doc_dump(o, "start");
+	_cleanup_free_ char *end = record_end(&facts);
+	struct err unused;
+
+	if (start && orders_record(b->m->clerk, "run.start", start, NULL, NULL,
+				   &unused) == 0)
+		(void)orders_record(b->m->clerk, "run.end", end, NULL, NULL,
+				    &unused);
+}
+
 /* The refusal in words, where the answer has some. */
-static void explain(const struct order_answer *a, int fd, struct err *err)
+static void explain(struct box *b, const char *run,
+		    const struct order_answer *a, int fd, struct err *err)
 {
 	_cleanup_free_ char *text = fd >= 0 ? doc_read(fd, err) : NULL;
 	json_t *o = text ? doc_parse(text, strlen(text), err) : NULL;
@@ -74,6 +95,8 @@ static void explain(const struct order_answer *a, int fd, struct err *err)
 	if (!why || !*why)
 		why = a->err.text;
 	(void)err_set(err, map_code(a), "%s", *why ? why : "refused");
+	if (a->refused == REFUSED_DENIED)
+		record_denial(b, o, run, err->text);
 	json_decref(o);
 }
 
@@ -186,7 +209,7 @@ static void box_answer(void *arg, const struct order_answer *answer, int *fds,
 	struct err err = { 0 };
 
 	if (answer->err.code || answer->refused) {
-		explain(answer, n > 0 ? fds[n - 1] : NO_FD, &err);
+		explain(b, b->run, answer, n > 0 ? fds[n - 1] : NO_FD, &err);
 	} else if (n != (b->has_no_main ? 2 : 3)) {
 		(void)err_set(&err, MGR_SETUP, "the preparer's answer is cut");
 	} else {
@@ -322,7 +345,8 @@ static void exec_answer(void *arg, const struct order_answer *answer, int *fds,
 	struct err err = { 0 };
 
 	if (answer->err.code || answer->refused) {
-		explain(answer, n > 0 ? fds[n - 1] : NO_FD, &err);
+		explain(a->box, a->exec->run, answer,
+			n > 0 ? fds[n - 1] : NO_FD, &err);
 		made.no_program = err.code == MGR_NO_PROGRAM;
 	} else if (n < 2) {
 		(void)err_set(&err, MGR_SETUP, "the preparer's answer is cut");

@@ -18,6 +18,9 @@ char *record_end(const struct end_facts *f)
 	size_t n = 0;
 	struct ledger_run_end end = {
 		.run = f->run,
+		.box = f->box ? f->box->id : NULL,
+		.face = f->box ? f->box->face : NULL,
+		.peer = f->box ? (int64_t)f->box->owner : -1,
 		.status = f->status,
 		.cause = f->cause,
 		.exit_code = f->exit_code,

@@ -286,7 +286,7 @@ static void end_first(struct exec *e)
 				   .status = "error",
 				   .message = "the box has no 'timeout'; what "
 					      "it was to run is run directly",
-				   .box = e->box->id,
+				   .box = e->box,
 				   .exit_code = 127 };
 	_cleanup_free_ char *members = record_end(&facts);
 	struct err unused;
