@@ -8,16 +8,25 @@
  * One request a connection: struct files_ask, then its path (path_len bytes).
  * Whatever comes back is foreign: the box may have had its hand in it.
  *
- *	FILES_STAT  answer: files_answer, files_entry + link target
- *	FILES_READ  answer: files_answer, then entries, parents first, each a
- *	            files_entry, its name (below the path), its link target, its
- *	            bytes (`size` for a regular file, exactly); closed by an
- *entry of kind 0 FILES_WRITE the client sends entries as above, closed by kind
- *0; then comes the answer. `path` must be a directory. FILES_MAKE  a directory
- *and what is missing above it; answer FILES_PS    answer, then entries with one
- *line of text each as `name`: "PID PPID STATE START_TICKS UTIME_TICKS RSS_PAGES
- *UID COMM\tARGS", closed by kind 0 FILES_CHANGES  what the writable layer has;
- *name, and kind 'C' 'A' 'D'
+ *	FILES_STAT     answer: files_answer, files_entry, link target; the
+ *	               last link of the path is not followed
+ *	FILES_READ     answer: files_answer, then entries, parents first, each a
+ *	               files_entry, its name (below the path; the path itself
+ *	               is ""), its link target, its bytes (`size` for a regular
+ *	               file, exactly); closed by an entry of kind 0. That one
+ *	               says what could not be read: `size` how many, `mode` the
+ *	               errno and the name of the first
+ *	FILES_WRITE    the client sends entries as above, closed by kind 0; then
+ *	               comes the answer. `path` must be a directory. The first
+ *	               entry that cannot be written ends it: what came before
+ *	               stays. An answer may come early: a client that gets
+ *	               EPIPE reads it
+ *	FILES_MAKE     a directory and what is missing above it; answer
+ *	FILES_PS       answer, then entries, closed by kind 0. Each has one line
+ *	               of text as its name (COMM may have spaces in it):
+ *	               PID PPID STATE START CPU RSS UID COMM\tARGS
+ *	               START and CPU are ticks, RSS is pages
+ *	FILES_CHANGES  what the writable layer has: name, kind 'C' 'A' or 'D'
  */
 
 #include <stdint.h>
@@ -37,7 +46,9 @@ enum files_op {
 
 enum {
 	FILES_NO_OVERWRITE = 1 << 0, /* a directory never replaces a file or
-				      * the reverse: -EISDIR, -ENOTDIR */
+				      * the reverse: EISDIR, ENOTDIR. Without
+				      * it an empty directory may give way */
+	FILES_ONE_FS = 1 << 1,       /* READ: do not go into other mounts */
 };
 
 struct files_ask {

@@ -104,7 +104,8 @@ static int merge_workdir(struct guard *g, struct err *err)
 {
 	const char *dir = g->image->workdir;
 
-	if (g->spec->workdir)
+	/* Code starts where its files are, as ever. */
+	if (g->spec->workdir || g->spec->n_blocks > 0)
 		return 0;
 	if (!*dir || strcmp(dir, "/") == 0)
 		dir = "/";

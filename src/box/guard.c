@@ -749,12 +749,12 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		return err_set(err, E2BIG, "more than 64 protected names");
 	if (add_mounts(g, &declared, err) < 0)
 		return -err->code;
+	if (guard_image_names(g, &q->images, err) < 0)
+		return -err->code;
 	if (!no_mounts &&
 	    (ask_mounts(g, q, declared, err) < 0 || ask_copies(g, q, err) < 0))
 		return -err->code;
 	q->req.clamps = g->by && g->by->clamps;
-	if (guard_image_names(g, &q->images, err) < 0)
-		return -err->code;
 	ask_numbers(g->given, &q->req);
 	ask_rest(g, q);
 	policy_decide(g->policy, &q->req, &g->verdict);

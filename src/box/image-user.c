@@ -22,7 +22,7 @@
 #include "base/io.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "box/images.h"
+#include "box/image-parse.h"
 
 #define FILE_MAX (1U << 20)
 
@@ -40,10 +40,11 @@ static bool is_mark(const struct stat *st)
 }
 
 /*
- * Opens a file of one layer. -ENOENT: the next one may have it; -ENODATA: none
- * below counts.
+ * Opens a file of one layer, or with `is_any` the directory that has something
+ * of that name. -ENOENT: the next layer may have it; -ENODATA: none below
+ * counts.
  */
-static int open_in_layer(int layer, const char *path)
+static int open_in_layer(int layer, const char *path, bool is_any)
 {
 	_cleanup_fd_ int dir = fcntl(layer, F_DUPFD_CLOEXEC, 3);
 	bool hides = false;
@@ -63,6 +64,8 @@ static int open_in_layer(int layer, const char *path)
 			return errno == ENOENT && hides ? -ENODATA : -errno;
 		if (is_mark(&st))
 			return -ENODATA;
+		if (is_last && is_any)
+			return take_fd(&dir);
 		if (S_ISLNK(st.st_mode))
 			return -ELOOP;
 		if (!(is_last ? S_ISREG(st.st_mode) : S_ISDIR(st.st_mode)))
@@ -81,16 +84,45 @@ static int open_in_layer(int layer, const char *path)
 	return -errno;
 }
 
-long box_image_read(const struct box_image *image, const char *path, char *buf,
-		    size_t size)
+static int open_in_image(const struct box_image *image, const char *path,
+			 bool is_any)
 {
-	_cleanup_fd_ int fd = -ENOENT;
-	ssize_t n;
+	int fd = -ENOENT;
 
 	while (*path == '/')
 		path++;
 	for (size_t i = image->n_layer_fds; i-- > 0 && fd == -ENOENT;)
-		fd = open_in_layer(image->layer_fds[i], path);
+		fd = open_in_layer(image->layer_fds[i], path, is_any);
+	return fd;
+}
+
+bool box_image_has(const struct box_image *image, const char *path,
+		   const char *program)
+{
+	char full[512];
+
+	if (strchr(program, '/'))
+		path = "";
+	do {
+		size_t len = strcspn(path, ":");
+		_cleanup_fd_ int fd = NO_FD;
+
+		(void)snprintf(full, sizeof(full), "%.*s/%s", (int)len, path,
+			       program);
+		fd = open_in_image(image, full, true);
+		if (fd >= 0)
+			return true;
+		path += len + (path[len] == ':');
+	} while (*path);
+	return false;
+}
+
+long box_image_read(const struct box_image *image, const char *path, char *buf,
+		    size_t size)
+{
+	_cleanup_fd_ int fd = open_in_image(image, path, false);
+	ssize_t n;
+
 	if (fd < 0)
 		return fd == -ENODATA ? -ENOENT : fd;
 	n = io_read_full(fd, buf, size - 1);
@@ -178,6 +210,18 @@ static bool find_account(const char *file, bool is_passwd, const char *name,
 	return has_number;
 }
 
+bool image_account_find(const char *file, bool is_passwd, const char *name,
+			uint32_t *ret_id, uint32_t *ret_gid)
+{
+	struct account a;
+
+	if (!find_account(file, is_passwd, name, &a))
+		return false;
+	*ret_id = a.id;
+	*ret_gid = a.gid;
+	return true;
+}
+
 /* A file of accounts; one that is missing has none. */
 static int read_accounts(const struct box_image *image, const char *path,
 			 char **ret, struct err *err)
@@ -214,15 +258,14 @@ static int find_group(const struct box_image *image, const char *name,
 		      uint32_t *ret, struct err *err)
 {
 	_cleanup_free_ char *file = NULL;
-	struct account a;
+	uint32_t unused;
 
 	if (number(name, strlen(name), ret))
 		return 0;
 	if (read_accounts(image, "/etc/group", &file, err) < 0)
 		return -err->code;
-	if (!find_account(file, false, name, &a))
+	if (!image_account_find(file, false, name, ret, &unused))
 		return unknown(image, "group", name, err);
-	*ret = a.id;
 	return 0;
 }
 
@@ -230,8 +273,8 @@ int box_image_user(const struct box_image *image, const char *text,
 		   uint32_t *ret_uid, uint32_t *ret_gid, struct err *err)
 {
 	_cleanup_free_ char *file = NULL;
-	struct account a;
 	char name[256];
+	bool is_number;
 	const char *colon = strchr(text, ':');
 	size_t len = colon ? (size_t)(colon - text) : strlen(text);
 
@@ -239,21 +282,23 @@ int box_image_user(const struct box_image *image, const char *text,
 		return err_set(err, EINVAL, "a user's name is too long");
 	memcpy(name, text, len);
 	name[len] = '\0';
-	if (len == 0)
-		(void)strcpy(name, "0");
+	*ret_uid = 0;
 	*ret_gid = 0;
+	is_number = number(name, len, ret_uid);
 	/* By number with a group, nothing is left to look up. */
-	if (!number(name, strlen(name), ret_uid) || !colon || !colon[1]) {
-		if (read_accounts(image, "/etc/passwd", &file, err) < 0)
-			return -err->code;
-		if (find_account(file, true, name, &a)) {
-			*ret_uid = a.id;
-			*ret_gid = a.gid;
-		} else if (!number(name, strlen(name), ret_uid)) {
-			return unknown(image, "user", name, err);
-		} else {
-			*ret_gid = *ret_uid;
+	if (len > 0 && !(is_number && colon && colon[1])) {
+		if (read_accounts(image, "/etc/passwd", &file, err) < 0) {
+			if (!is_number || err->code != ELOOP)
+				return -err->code;
+			err->code = 0;
+			*file = '\0';
 		}
+		if (image_account_find(file, true, name, ret_uid, ret_gid))
+			is_number = true;
+		else if (is_number)
+			*ret_gid = *ret_uid;
+		if (!is_number)
+			return unknown(image, "user", name, err);
 	}
 	if (colon && colon[1])
 		return find_group(image, colon + 1, ret_gid, err);

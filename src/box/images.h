@@ -39,6 +39,9 @@ struct box_image {
 	size_t n_layer_fds;
 };
 
+/* Whether it can be one, whatever is there. */
+int images_check_name(const char *text, struct err *err);
+
 int images_find(const char *text, struct box_image **ret, struct err *err);
 void box_image_free(struct box_image *image);
 
@@ -55,6 +58,11 @@ int images_librarian(struct err *err);
  */
 int box_image_user(const struct box_image *image, const char *text,
 		   uint32_t *ret_uid, uint32_t *ret_gid, struct err *err);
+
+/* Whether it has something of that name along `path`; links are not followed.
+ */
+bool box_image_has(const struct box_image *image, const char *path,
+		   const char *program);
 
 /*
  * A regular file of the image as text, at most `size` - 1 bytes; no link is

@@ -93,8 +93,39 @@ static int block_name(const struct spec_block *b, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* Whether the list has a variable of the same name. */
+static const char *names_env(const struct strv *list, const char *entry)
+{
+	size_t len = strcspn(entry, "=");
+
+	for (size_t i = 0; i < list->n; i++)
+		if (strcspn(list->v[i], "=") == len &&
+		    strncmp(list->v[i], entry, len) == 0)
+			return list->v[i];
+	return NULL;
+}
+
+/* Where programs are; in an image where its PATH says, or the request's. */
+static const char *search_path(const struct cordon_spec *s)
+{
+	const char *path = NULL;
+
+	if (s->root)
+		path = names_env(&s->env, "PATH");
+	if (s->root && !path)
+		path = names_env(&s->root->env, "PATH");
+	return path && path[4] ? path + 5 : ROOT_PATH;
+}
+
+static bool has_program(const struct cordon_spec *s, const char *program)
+{
+	return s->root ? box_image_has(s->root, search_path(s), program)
+		       : root_host_has(program);
+}
+
 /* The program that the root must have for this language. */
-static const char *needed(const struct spec_block *b)
+static const char *needed(const struct cordon_spec *s,
+			  const struct spec_block *b)
 {
 	const struct lang *l = b->lang;
 
@@ -106,8 +137,8 @@ static const char *needed(const struct spec_block *b)
 	if (lang_exact_program(b->lang_name))
 		return b->lang_name;
 	for (size_t i = 1; i < ARRAY_SIZE(l->programs); i++)
-		if (l->programs[i] && !root_host_has(l->programs[i - 1]) &&
-		    root_host_has(l->programs[i]))
+		if (l->programs[i] && !has_program(s, l->programs[i - 1]) &&
+		    has_program(s, l->programs[i]))
 			return l->programs[i];
 	return l->programs[0];
 }
@@ -130,11 +161,13 @@ static int check_blocks(const struct cordon_spec *s, struct prepared *ret,
 			ret->exit_code = 1;
 			return refuse(ret, REFUSED_DENIED, err);
 		}
-		if (!b->program && !s->root && !root_host_has(needed(b))) {
+		if (!b->program && !has_program(s, needed(s, b))) {
 			err_set(err, ENOENT,
-				"%s needs '%s', which this machine's /usr does "
-				"not have; install it",
-				b->lang_name, needed(b));
+				s->root ? "%s needs '%s', which the image does "
+					  "not have"
+					: "%s needs '%s', which this machine's "
+					  "/usr does not have; install it",
+				b->lang_name, needed(s, b));
 			return refuse(ret, REFUSED_NOT_FOUND, err);
 		}
 	}
@@ -185,7 +218,7 @@ static void block_steps(struct pack *p, struct wire_work *work,
 		n = 0;
 		argv[n++] = l->programs[0];
 	} else {
-		argv[n++] = needed(b);
+		argv[n++] = needed(s, b);
 		for (size_t i = 0; i < ARRAY_SIZE(l->args) && l->args[i]; i++)
 			argv[n++] = l->args[i];
 		argv[n++] = path;
@@ -194,18 +227,6 @@ static void block_steps(struct pack *p, struct wire_work *work,
 		argv[n++] = s->args.v[i];
 	argv[n] = NULL;
 	pack_step(p, work, argv, WIRE_STEP_END_BLOCK);
-}
-
-/* Whether the list has a variable of the same name. */
-static bool names_env(const struct strv *list, const char *entry)
-{
-	size_t len = strcspn(entry, "=");
-
-	for (size_t i = 0; i < list->n; i++)
-		if (strcspn(list->v[i], "=") == len &&
-		    strncmp(list->v[i], entry, len) == 0)
-			return true;
-	return false;
 }
 
 int prepare_env(const struct cordon_spec *s, struct strv *ret)
@@ -339,16 +360,6 @@ static void pack_joined(struct pack *p, struct wire_work *work,
 		work->steps[at].join = l->join;
 }
 
-/* In an image programs are where its PATH says, or the request's. */
-static const char *search_path(const struct cordon_spec *s,
-			       const struct strv *env)
-{
-	for (size_t i = 0; s->root && i < env->n; i++)
-		if (strncmp(env->v[i], "PATH=", 5) == 0)
-			return env->v[i] + 5;
-	return ROOT_PATH;
-}
-
 static int pack_steps(struct pack *p, struct wire_work *work,
 		      const struct cordon_spec *s, struct prepared *ret,
 		      struct err *err)
@@ -360,7 +371,7 @@ static int pack_steps(struct pack *p, struct wire_work *work,
 		return err_set(err, ENOMEM, "out of memory");
 	}
 	work->env = pack_vector(p, &env);
-	work->path = pack_string(p, search_path(s, &env));
+	work->path = pack_string(p, search_path(s));
 	strv_done(&env);
 	work->workdir = pack_string(p, s->workdir ? s->workdir : WORKSPACE);
 	if (s->command.n > 0)

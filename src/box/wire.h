@@ -29,7 +29,7 @@
 
 #include "base/err.h"
 
-#define WIRE_BOX_MAGIC  0x43520111U
+#define WIRE_BOX_MAGIC  0x43520112U
 #define WIRE_WORK_MAGIC 0x43520203U
 #define WIRE_MAX_MOUNTS 192
 #define WIRE_MAX_STEPS  64
@@ -112,13 +112,12 @@ struct wire_mount {
 	uint16_t dev;        /* WIRE_DEV: major * 256 + minor */
 	uint32_t source;     /* WIRE_BIND, WIRE_DEV: path on the host */
 	uint32_t target;     /* path in the box */
-	uint32_t mode;       /* WIRE_TMPFS: of its top directory; 0: 0755 */
+	uint16_t mode;       /* WIRE_TMPFS: of its top directory; 0: 0755 */
+	uint16_t denied;     /* WIRE_DENY_LINKS */
 	uint64_t source_dev; /* what the client saw at `source`; 0: anything */
 	uint64_t source_ino;
 	uint64_t size;   /* WIRE_TMPFS */
 	uint64_t inodes; /* WIRE_TMPFS */
-	uint32_t denied; /* WIRE_DENY_LINKS */
-	uint32_t reserved;
 };
 
 enum {

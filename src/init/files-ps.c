@@ -1,1 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The processes of the box, one line each; but for the one that lists them. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/util.h"
+#include "init/files.h"
+
+#define ARGS_MAX 4096
+
+/* What a line cannot have in it. */
+static void tame(char *text, size_t len, char between)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '\0')
+			text[i] = between;
+		else if ((unsigned char)text[i] < ' ' || text[i] == 127)
+			text[i] = '?';
+}
+
+static unsigned int uid_of(int dir)
+{
+	char text[4096];
+	const char *at;
+
+	if (io_read_file(dir, "status", text, sizeof(text)) <= 0)
+		return 65534;
+	at = strstr(text, "\nUid:");
+	return at ? (unsigned int)strtoul(at + 5, NULL, 10) : 65534;
+}
+
+/* "PID PPID STATE START TIME RSS UID COMM\tARGS"; false if it is gone. */
+static bool describe(int dir, char *ret, size_t size)
+{
+	char stat[1024];
+	char args[ARGS_MAX];
+	char *open;
+	char *close;
+	char state = '?';
+	int pid = 0;
+	int parent = 0;
+	unsigned long long user = 0;
+	unsigned long long kernel = 0;
+	unsigned long long start = 0;
+	long long rss = 0;
+	ssize_t n;
+
+	if (io_read_file(dir, "stat", stat, sizeof(stat)) <= 0)
+		return false;
+	/* The name may hold anything, also brackets. */
+	open = strchr(stat, '(');
+	close = strrchr(stat, ')');
+	if (!open || !close || close < open || sscanf(stat, "%d", &pid) != 1 ||
+	    sscanf(close + 1,
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu "
+		   "%*d %*d %*d %*d %*d %*d %llu %*u %lld",
+		   &state, &parent, &user, &kernel, &start, &rss) != 6)
+		return false;
+	*close = '\0';
+	tame(open + 1, strlen(open + 1), ' ');
+	n = io_read_file(dir, "cmdline", args, sizeof(args));
+	if (n <= 0)
+		n = snprintf(args, sizeof(args), "[%s]", open + 1);
+	while (n > 1 && args[n - 1] == '\0')
+		n--;
+	args[n] = '\0';
+	tame(args, (size_t)n, ' ');
+	(void)snprintf(ret, size, "%d %d %c %llu %llu %lld %u %s\t%s", pid,
+		       parent, state, start, user + kernel, rss, uid_of(dir),
+		       open + 1, args);
+	return true;
+}
+
+void files_ps(struct files *f)
+{
+	_cleanup_fd_ int proc = openat(AT_FDCWD, "/proc",
+				       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dents d = { .fd = proc };
+	struct files_entry e = { .kind = 'f' };
+	char line[ARGS_MAX + 256];
+	const char *name;
+
+	if (proc < 0)
+		(void)err_errno(&f->err, errno, "open /proc");
+	files_answer(f);
+	if (proc < 0)
+		return;
+	while ((name = dents_next(&d))) {
+		_cleanup_fd_ int dir = NO_FD;
+
+		if (name[0] < '1' || name[0] > '9' || atoi(name) == getpid())
+			continue;
+		dir = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (dir < 0 || !describe(dir, line, sizeof(line)))
+			continue;
+		e.name_len = (uint32_t)strlen(line);
+		files_put_entry(f, &e, line, "");
+	}
+	files_put_end(f, 0, 0, "");
+}

@@ -109,24 +109,6 @@ bool witness_refuse(int fd);
 void steps_run(struct init *in) __attribute__((noreturn));
 
 /*
- * stage-layers.c: the root of an image, made beside the one that was there
- * first; a place in it to mount on, as O_PATH, never through a link; it
- * becomes the root, and the other one goes.
- */
-int layers_make(struct init *in);
-int layers_place(struct init *in, const char *path, bool is_file);
-int layers_enter(struct init *in);
-
-/* Where it is until then. */
-#define LAYERS_ROOT "/.root"
-
-/* Files of an image box that are not the image's: below /dev. */
-bool layers_is_dev(const char *path);
-
-/* stage-limits.c: those that the spec asks for, in a program to be. */
-int limits_lower(const struct init *in);
-
-/*
  * What a child of an init that stays tells it over a pipe which a successful
  * exec closes: nothing at all, if it has become its only program.
  */
@@ -161,6 +143,24 @@ const void *init_map(struct init *in, int fd, uint64_t *ret_size);
 
 /* files.c: one request for files (box/files.h), as the box's user. */
 void files_serve(int sock) __attribute__((noreturn));
+
+/*
+ * stage-layers.c: the root of an image, made beside the one that was there
+ * first; a place in it to mount on, as O_PATH, never through a link; it
+ * becomes the root, and the other one goes.
+ */
+int layers_make(struct init *in);
+int layers_place(struct init *in, const char *path, bool is_file);
+int layers_enter(struct init *in);
+
+/* Where it is until then. */
+#define LAYERS_ROOT "/.root"
+
+/* Files of an image box that are not the image's: below /dev. */
+bool layers_is_dev(const char *path);
+
+/* stage-limits.c: those that the spec asks for, in a program to be. */
+int limits_lower(const struct init *in);
 
 /* links.c: none can be made in binds that say so; one domain more. */
 int links_deny(struct init *in);

@@ -6,7 +6,6 @@
  * ends with the box.
  */
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 
 #include "base/io.h"
 #include "base/util.h"
+#include "init/files.h"
 #include "init/init.h"
 
 #define MOST   1024
@@ -52,22 +52,22 @@ static bool is_of(const char *pid, pid_t first)
 /* Adds who is not known yet, and stops it, so that it has no more children. */
 static bool add_more(pid_t first)
 {
-	DIR *d = opendir("/proc");
-	const struct dirent *e;
+	_cleanup_fd_ int fd = openat(AT_FDCWD, "/proc",
+				     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dents d = { .fd = fd };
+	const char *name;
 	bool more = false;
 
-	while (d && (e = readdir(d))) {
-		pid_t pid = atoi(e->d_name);
+	while (fd >= 0 && (name = dents_next(&d))) {
+		pid_t pid = atoi(name);
 
 		if (pid <= 1 || n_family >= MOST || is_known(pid) ||
-		    !is_of(e->d_name, first))
+		    !is_of(name, first))
 			continue;
 		(void)kill(pid, SIGSTOP);
 		family[n_family++] = pid;
 		more = true;
 	}
-	if (d)
-		(void)closedir(d);
 	return more;
 }
 

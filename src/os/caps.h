@@ -17,16 +17,16 @@ bool caps_has_sys_admin(void);
 int caps_keep_over_exec(void);
 
 /*
- * The sets that are a process's own to empty, without any rights: all but the
- * bounding set, which no_new_privs makes harmless.
- */
-int caps_drop_held(struct err *err);
-
-/*
  * Takes the capabilities that override permissions of files out of force, or
  * puts them back. Nothing else changes.
  */
 int caps_over_files(bool in_force);
+
+/*
+ * The sets that are a process's own to empty, without any rights: all but the
+ * bounding set, which no_new_privs makes harmless.
+ */
+int caps_drop_held(struct err *err);
 
 /* Empties all five sets and locks them so: no exec can give one back. */
 int caps_drop_all(struct err *err);

@@ -37,6 +37,9 @@
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif
@@ -93,10 +96,6 @@ static inline int sys_openat2(int dirfd, const char *path,
 {
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
 }
-
-#ifndef SYS_faccessat2
-#define SYS_faccessat2 439
-#endif
 
 /* By system call: a library may ask with other ids than the fsuid. */
 static inline int sys_faccessat2(int dirfd, const char *path, int mode,

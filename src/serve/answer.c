@@ -66,16 +66,6 @@ static void put_clamped(struct json *j, const struct guard *g)
 	json_close(j, ']');
 }
 
-/* One without the newline at its end. */
-static void put_document(struct json *j, const char *name, const char *text)
-{
-	size_t len = strlen(text);
-
-	while (len > 0 && text[len - 1] == '\n')
-		len--;
-	json_raw(j, name, text, len);
-}
-
 static int put_start(struct json *j, const struct answer *a,
 		     const struct cordon_spec *s, struct err *err)
 {
@@ -97,7 +87,7 @@ static int put_start(struct json *j, const struct answer *a,
 	start = recorder_start_members(s, &of, &d, err);
 	if (!start)
 		return -err->code;
-	put_document(j, "start", start);
+	json_raw(j, "start", start);
 	return 0;
 }
 
@@ -112,7 +102,7 @@ int answer_make(const struct answer *a, struct buf *out, struct err *err)
 	if (!spec)
 		return err_set(err, ENOMEM, "out of memory");
 	json_open(&j, NULL, '{');
-	put_document(&j, "spec", spec);
+	json_raw(&j, "spec", spec);
 	put_warnings(&j, a);
 	put_clamped(&j, a->guard);
 	if (put_start(&j, a, s, err) < 0)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Inside the child of init that serves one request for files.
+ *
+ * It is what any program of the box could be: the same user, root, limits,
+ * filter and Landlock rules. So a path is simply opened: no link can lead to
+ * where a program of the box could not go. What is guarded against is what
+ * the box does meanwhile: a file that becomes a pipe or a link between two
+ * looks, a directory that is swapped while something is written below it.
+ *
+ * The filter has no openat2(2); where no link may be followed, the way is gone
+ * one component at a time.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "box/files.h"
+
+struct files {
+	int sock;
+	struct files_ask ask;
+	char path[FILES_MAX_PATH + 1];
+	struct err err;
+	size_t n_out;
+	char out[32768];
+};
+
+/* Sends; a peer that is gone ends the child. */
+void files_put(struct files *f, const void *data, size_t len);
+void files_flush(struct files *f);
+void files_answer(struct files *f); /* with f->err */
+void files_put_entry(struct files *f, const struct files_entry *e,
+		     const char *name, const char *link);
+/* The last entry: what could not be read, if anything. */
+void files_put_end(struct files *f, uint64_t n_left_out, int code,
+		   const char *name);
+
+/* Receives exactly that much, or ends the child. */
+void files_get(struct files *f, void *data, size_t len);
+
+/* Fills in an entry from what the kernel says; 'f', 'd' ... or 0. */
+void files_describe(const struct stat *st, struct files_entry *ret);
+
+/* One step down, never through a link; O_PATH, or -errno. */
+int files_step(int dir, const char *name, size_t len);
+
+/* A directory, entry by entry and without a heap. */
+struct dents {
+	int fd;
+	long len;
+	long at;
+	char buf[4096] __attribute__((aligned(8)));
+};
+
+/* The next name but "." and "..", NULL at the end. */
+const char *dents_next(struct dents *d);
+
+/* files-read.c, files-write.c, files-ps.c: each sends its answer. */
+void files_stat(struct files *f);
+void files_read(struct files *f);
+void files_write(struct files *f);
+void files_make(struct files *f);
+void files_ps(struct files *f);
