@@ -7,7 +7,7 @@ load common
 	run --separate-stderr "$cordon"
 	is "$status" 125
 	refused "no command 'frobnicate'" frobnicate
-	for name in serve ps exec logs cp stop kill rm inspect stats agent; do
+	for name in ps exec logs cp stop kill rm inspect stats agent; do
 		refused "not in this build" "$name"
 	done
 }
