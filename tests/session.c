@@ -962,8 +962,12 @@ static int connect_as(int listener, uid_t uid)
 
 	(void)snprintf(name.sun_path, sizeof(name.sun_path), "%s/s", peer_dir);
 	if (pid == 0) {
-		int sock = socket(AF_UNIX, SOCK_STREAM, 0);
+		int sock;
 
+		/* Not the keeper's socket above all: it must see us go. */
+		for (int fd = 3; fd < 1024; fd++)
+			(void)close(fd);
+		sock = socket(AF_UNIX, SOCK_STREAM, 0);
 		if (uid && (setgroups(0, NULL) < 0 || setgid(uid) < 0 ||
 			    setuid(uid) < 0))
 			_exit(1);
@@ -1187,9 +1191,9 @@ TEST_WHERE(s53_an_ordinary_keeper_serves_its_own_user, geteuid() != 0)
 	peer_begin();
 	listener = listen_there();
 	self = connect_as(listener, 0);
-	b = open_volume("theirs", "ro", self);
+	b = open_volume("open", "ro", self);
 	CHECK(b->ready);
-	CHECK_INT(exit_of(run_sh(b, "ls /v")), 0);
+	CHECK_STR(run_sh(b, "cat /v/f")->out, "shown\n");
 	close_one(b, false);
 	peer_end();
 }
@@ -1224,7 +1228,7 @@ TEST(s60_killed_keeper_leaves_nothing)
 	CHECK(WAIT_FOR(r->fds[0] < 0, 5000)); /* all writers are dead */
 	/* Groups are there until the next start, then no more. */
 	if (!best_effort)
-		CHECK(count_groups("") > 0);
+		CHECK(count_groups("") >= 3);
 	(void)snprintf(record, sizeof(record), "ls %s/keepers | wc -l",
 		       runtime_dir);
 	sessions_free(all);
@@ -1366,7 +1370,8 @@ TEST(s63_many_programs_leave_nothing)
 		free(r);
 	}
 	CHECK(WAIT_FOR(count_groups("p[0-9]*") == 0, 3000));
-	CHECK_STR(run_sh(b, "ls -d /proc/[0-9]* | wc -l")->out, "4\n");
+	/* init, sh, ls and wc; the last may be late. */
+	CHECK(atoi(run_sh(b, "ls -d /proc/[0-9]* | wc -l")->out) <= 4);
 	close_one(b, false);
 	stop_keeper();
 }
