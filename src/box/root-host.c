@@ -91,7 +91,7 @@ void root_host_mounts(struct pack *p, struct wire_box *box,
 			(void)pack_mount(p, box, WIRE_BIND, WIRE_MNT_RO,
 					 tops[i], tops[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
-		if (s->tty || i + 1 < ARRAY_SIZE(devices))
+		if (s->tty || s->stays || i + 1 < ARRAY_SIZE(devices))
 			pack_mount(p, box, WIRE_DEV, 0, devices[i].path,
 				   devices[i].path)
 				->dev = devices[i].dev;
