@@ -15,6 +15,7 @@
  *	prepare-pipe    a pipe instead of a document
  *	many N          so many at once
  *	record KIND     the rest is the record
+ *	run             as prepare, and then it is run, by the keeper
  *	image           the rest are the words, one a line
  *	policy          the last note
  *	garbage         a message that is none
@@ -35,10 +36,15 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/util.h"
+#include "box/session.h"
 #include "serve/orders.h"
 
 static uint32_t number;
 static int client = NO_FD;
+static int kept[3]; /* of the last answer, where `keeps` */
+static int n_kept;
+static bool keeps;
+static struct sessions *sessions;
 static struct buf policy_note;
 static unsigned int notes;
 
@@ -99,7 +105,9 @@ static void show(const struct order_answer *a, int *fds, int n)
 	if (n > 0)
 		put_doc(fds[n - 1]);
 	put("\n");
-	for (int i = 0; i < n; i++)
+	n_kept = keeps && n == 3 ? 3 : 0;
+	memcpy(kept, fds, sizeof(int) * (size_t)n_kept);
+	for (int i = n_kept; i < n; i++)
 		(void)close(fds[i]);
 }
 
@@ -223,6 +231,96 @@ static void prepare_with(int request, int peer)
 	(void)close(request);
 }
 
+struct ran {
+	bool is_ready, is_over, is_gone;
+};
+
+static void on_ready(void *arg)
+{
+	((struct ran *)arg)->is_ready = true;
+}
+
+static void tell(const char *what, const struct wire_outcome *o)
+{
+	char line[800];
+
+	(void)snprintf(line, sizeof(line), "%s: status %d, exec %d, %s\n", what,
+		       o->wait_status, o->exec_errno, o->err.text);
+	put(line);
+}
+
+static void on_gone(void *arg, const struct wire_outcome *o)
+{
+	((struct ran *)arg)->is_gone = true;
+	tell("box", o);
+}
+
+static void on_started(void *arg, int tty)
+{
+	(void)arg;
+	(void)tty;
+}
+
+static void on_over(void *arg, const struct wire_outcome *o)
+{
+	((struct ran *)arg)->is_over = true;
+	tell("program", o);
+}
+
+static void step_until(const bool *is_it, const bool *or_this)
+{
+	struct pollfd p = { .fd = sessions_fd(sessions), .events = POLLIN };
+
+	while (!*is_it && !*or_this && poll(&p, 1, 10000) > 0 &&
+	       sessions_step(sessions) == 0)
+		;
+}
+
+/* Its output is small, and fits into the pipe. */
+static void run_prepared(void)
+{
+	static const struct session_events events = { on_ready, on_gone };
+	static const struct session_exec_events programs = { on_started,
+							     on_over };
+	const struct session_want want = { .box = kept[0], .peer = client };
+	struct err err = { 0 };
+	struct ran ran = { 0 };
+	struct session *s;
+	char text[4096];
+	uint32_t id;
+	int p[2];
+	ssize_t n;
+
+	if (!sessions)
+		sessions = sessions_new(FRONT_FD_KEEPER, &err);
+	s = sessions ? session_open(sessions, &want, &events, &ran, &err)
+		     : NULL;
+	if (!s || pipe2(p, O_CLOEXEC) < 0) {
+		put(err.text);
+		return;
+	}
+	step_until(&ran.is_ready, &ran.is_gone);
+	if (!ran.is_gone) {
+		const struct session_exec exec = {
+			.work = kept[1],
+			.stdio = { open("/dev/null", O_RDONLY | O_CLOEXEC),
+				   p[1], dup(p[1]) },
+			.kill_rest = true,
+		};
+
+		(void)session_exec(s, &exec, &programs, &ran, &id, &err);
+		step_until(&ran.is_over, &ran.is_gone);
+		(void)fcntl(p[0], F_SETFL, O_NONBLOCK);
+		n = read(p[0], text, sizeof(text));
+		if (n > 0)
+			(void)io_write_all(client, text, (size_t)n);
+	}
+	if (!ran.is_gone)
+		session_close(s, false);
+	step_until(&ran.is_gone, &ran.is_gone);
+	(void)close(p[0]);
+}
+
 static void do_it(const char *word, const char *arg, char *rest)
 {
 	int request;
@@ -251,6 +349,15 @@ static void do_it(const char *word, const char *arg, char *rest)
 		prepare_with(p[0], client);
 		wait_answers(FRONT_FD_PARENT, 1);
 		(void)close(p[1]);
+	} else if (strcmp(word, "run") == 0) {
+		keeps = true;
+		prepare_with(dup(request), client);
+		wait_answers(FRONT_FD_PARENT, 1);
+		keeps = false;
+		if (n_kept == 3)
+			run_prepared();
+		for (int i = 0; i < n_kept; i++)
+			(void)close(kept[i]);
 	} else if (strcmp(word, "record") == 0) {
 		record(arg, rest);
 	} else if (strcmp(word, "image") == 0) {

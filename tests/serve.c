@@ -674,6 +674,96 @@ TEST(at_most_so_many_are_prepared_at_once)
 	stop(&s);
 }
 
+TEST(what_was_prepared_runs)
+{
+	struct served s;
+	const char *t;
+
+	start(&s);
+	t = ask(&s, "run\n" OWN "\"command\":[\"sh\",\"-c\",\"echo $((6*7)); "
+		    "id -u; env\"]}");
+	CHECK_HAS(t, "program: status 0, exec 0,");
+	CHECK_HAS(t, "\n42\n65534\n");
+	CHECK(!strstr(t, "CORDON_"));
+	t = ask(&s, "run\n" OWN "\"command\":[\"no-such-program\"]}");
+	CHECK_HAS(t, "exec 2,");
+	stop(&s);
+}
+
+TEST_WHERE(what_a_peers_box_makes_is_the_peers, geteuid() == 0)
+{
+	struct served s;
+	char text[512];
+	char path[160];
+	struct stat st;
+
+	start(&s);
+	(void)snprintf(path, sizeof(path), "%s/w", s.dir);
+	CHECK(mkdir(path, 0700) == 0 && chown(path, OTHER, OTHER) == 0);
+	(void)snprintf(text, sizeof(text),
+		       "run\n" OWN "\"settings\":{\"volumes\":[\"%s:/w:rw\"]},"
+		       "\"command\":[\"touch\",\"/w/made\"]}",
+		       path);
+	CHECK_HAS(ask_as(&s, OTHER, text), "program: status 0,");
+	(void)snprintf(path, sizeof(path), "%s/w/made", s.dir);
+	CHECK_INT(stat(path, &st), 0);
+	CHECK_INT(st.st_uid, OTHER);
+	stop(&s);
+}
+
+/* In a writable directory that others use too. */
+#define IN_BIND                                                                \
+	"cd /w && : >f && mkdir d && ln f g && mv f d/f && echo fine; "        \
+	"ln -s /etc/passwd link; mkfifo pipe; ln -s x d/link; "                \
+	"ln -s x /tmp/link && mkfifo /dev/shm/pipe && echo elsewhere"
+
+static void try_links(bool is_docker, bool is_root_writable)
+{
+	struct served s;
+	char text[1024];
+	char path[160];
+	char link[200];
+	struct stat st;
+	const char *t;
+
+	start(&s);
+	(void)snprintf(path, sizeof(path), "%s/w", s.dir);
+	CHECK(mkdir(path, 0755) == 0);
+	(void)snprintf(text, sizeof(text),
+		       "run\n{" HEAD "\"%s\",\"settings\":{\"read_only\":%s,"
+		       "\"volumes\":[\"%s:/w:rw\"]},\"command\":[\"sh\",\"-c\","
+		       "\"" IN_BIND "\"]}",
+		       is_docker ? "docker" : "cordon",
+		       is_root_writable ? "false" : "true", path);
+	t = ask(&s, text);
+	CHECK_HAS(t, "\nfine\n");
+	CHECK_HAS(t, "\nelsewhere\n");
+	(void)snprintf(link, sizeof(link), "%s/g", path);
+	CHECK_INT(lstat(link, &st), 0);
+	for (const char *const *p =
+		     (const char *const[]){ "link", "pipe", "d/link", NULL };
+	     *p; p++) {
+		(void)snprintf(link, sizeof(link), "%s/%s", path, *p);
+		CHECK_INT(lstat(link, &st), is_docker ? -1 : 0);
+	}
+	stop(&s);
+}
+
+TEST(no_link_is_made_in_a_volume_for_docker)
+{
+	try_links(true, false);
+}
+
+TEST(nor_where_the_root_can_be_written)
+{
+	try_links(true, true);
+}
+
+TEST(links_are_made_for_others)
+{
+	try_links(false, true);
+}
+
 #define END                                                                    \
 	"{\"run\":\"" RUN "\",\"cause\":\"exited\",\"exit_code\":0,"           \
 	"\"usage\":{},\"box\":\"b1\",\"face\":\"cordon\",\"peer\":0}"

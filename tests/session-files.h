@@ -34,8 +34,6 @@ static inline int files_answer(int sock)
 
 	if (io_read_full(sock, &a, sizeof(a)) != sizeof(a))
 		return -1;
-	if (a.err.code)
-		printf("# answer: %s\n", a.err.text);
 	return a.err.code;
 }
 

@@ -22,7 +22,7 @@
 #include "base/io.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "box/images.h"
+#include "box/image-parse.h"
 
 #define FILE_MAX (1U << 20)
 
@@ -210,6 +210,18 @@ static bool find_account(const char *file, bool is_passwd, const char *name,
 	return has_number;
 }
 
+bool image_account_find(const char *file, bool is_passwd, const char *name,
+			uint32_t *ret_id, uint32_t *ret_gid)
+{
+	struct account a;
+
+	if (!find_account(file, is_passwd, name, &a))
+		return false;
+	*ret_id = a.id;
+	*ret_gid = a.gid;
+	return true;
+}
+
 /* A file of accounts; one that is missing has none. */
 static int read_accounts(const struct box_image *image, const char *path,
 			 char **ret, struct err *err)
@@ -246,15 +258,14 @@ static int find_group(const struct box_image *image, const char *name,
 		      uint32_t *ret, struct err *err)
 {
 	_cleanup_free_ char *file = NULL;
-	struct account a;
+	uint32_t unused;
 
 	if (number(name, strlen(name), ret))
 		return 0;
 	if (read_accounts(image, "/etc/group", &file, err) < 0)
 		return -err->code;
-	if (!find_account(file, false, name, &a))
+	if (!image_account_find(file, false, name, ret, &unused))
 		return unknown(image, "group", name, err);
-	*ret = a.id;
 	return 0;
 }
 
@@ -262,7 +273,6 @@ int box_image_user(const struct box_image *image, const char *text,
 		   uint32_t *ret_uid, uint32_t *ret_gid, struct err *err)
 {
 	_cleanup_free_ char *file = NULL;
-	struct account a;
 	char name[256];
 	bool is_number;
 	const char *colon = strchr(text, ':');
@@ -283,14 +293,12 @@ int box_image_user(const struct box_image *image, const char *text,
 			err->code = 0;
 			*file = '\0';
 		}
-		if (find_account(file, true, name, &a)) {
-			*ret_uid = a.id;
-			*ret_gid = a.gid;
-		} else if (!is_number) {
-			return unknown(image, "user", name, err);
-		} else {
+		if (image_account_find(file, true, name, ret_uid, ret_gid))
+			is_number = true;
+		else if (is_number)
 			*ret_gid = *ret_uid;
-		}
+		if (!is_number)
+			return unknown(image, "user", name, err);
 	}
 	if (colon && colon[1])
 		return find_group(image, colon + 1, ret_gid, err);

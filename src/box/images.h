@@ -39,6 +39,9 @@ struct box_image {
 	size_t n_layer_fds;
 };
 
+/* Whether it can be one, whatever is there. */
+int images_check_name(const char *text, struct err *err);
+
 int images_find(const char *text, struct box_image **ret, struct err *err);
 void box_image_free(struct box_image *image);
 

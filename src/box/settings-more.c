@@ -88,9 +88,9 @@ int set_cpu_shares(struct cordon_spec *s, const char *v, struct err *err)
 /* "0-2,4"; empty: any. */
 int set_cpuset(struct cordon_spec *s, const char *v, struct err *err)
 {
+	uint64_t cpus[ARRAY_SIZE(s->cpus)] = { 0 };
 	const char *p = v;
 
-	memset(s->cpus, 0, sizeof(s->cpus));
 	while (*p) {
 		char *end;
 		unsigned long first = strtoul(p, &end, 10);
@@ -103,7 +103,7 @@ int set_cpuset(struct cordon_spec *s, const char *v, struct err *err)
 		if (last < first || last > 255 || (*end && *end != ','))
 			break;
 		for (unsigned long i = first; i <= last; i++)
-			s->cpus[i / 64] |= 1ULL << i % 64;
+			cpus[i / 64] |= 1ULL << i % 64;
 		p = end + (*end == ',');
 		if (*end == ',' && !*p)
 			p = "-";
@@ -113,7 +113,8 @@ int set_cpuset(struct cordon_spec *s, const char *v, struct err *err)
 			       "'%s' is not a list of CPUs from 0 to 255, such "
 			       "as 0-2,4",
 			       v);
-	return 0;
+	memcpy(s->cpus, cpus, sizeof(cpus));
+	return copy(&s->cpuset, v, err);
 }
 
 int set_memory_low(struct cordon_spec *s, const char *v, struct err *err)
@@ -171,6 +172,14 @@ static const struct {
 };
 
 _Static_assert(RLIMIT_RTTIME < WIRE_RLIMITS, "all have a place");
+
+const char *ulimit_name(int number)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		if (limits[i].number == number)
+			return limits[i].name;
+	return "";
+}
 
 static int limit_value(const char *text, uint64_t *ret)
 {

@@ -22,3 +22,6 @@ setter_fn set_memory_swap;
 setter_fn set_oom_score;
 setter_fn set_ulimit;
 setter_fn set_group_add;
+
+/* Of a number of getrlimit(2). */
+const char *ulimit_name(int number);

@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "base/util.h"
+#include "box/images.h"
 #include "box/settings-more.h"
 #include "box/spec.h"
 #include "box/wire.h"
@@ -97,9 +98,9 @@ static int later(struct err *err)
 
 SETTER(set_image)
 {
+	if (strcmp(v, "host") != 0 && images_check_name(v, err) < 0)
+		return -err->code;
 	s->stated |= SPEC_STATED_IMAGE;
-	if (!*v)
-		return err_set(err, EINVAL, "the name of an image is missing");
 	if (strcmp(v, "host") != 0)
 		return copy(&s->image, v, err);
 	free(s->image);

@@ -99,6 +99,7 @@ void cordon_spec_free(struct cordon_spec *s)
 	free(s->workspace);
 	free(s->policy);
 	free(s->name);
+	free(s->cpuset);
 	free(s->hostname);
 	free(s->domainname);
 	strv_done(&s->hosts);

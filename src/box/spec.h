@@ -88,6 +88,7 @@ struct cordon_spec {
 	uint64_t memory_low; /* 0: none */
 	uint64_t cpu_shares; /* 0: the usual */
 	uint64_t cpus[4];    /* bits: only these; none set: any */
+	char *cpuset;        /* the same, as given */
 	uint32_t oom_score_adj;
 	uint32_t rlimits_set; /* bits: which of `rlimits` */
 	struct wire_rlimit rlimits[WIRE_RLIMITS];

@@ -33,3 +33,16 @@ int cmd_version(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_desk(int argc, char **argv);  /* becomes cordon-desk */
 int cmd_image(int argc, char **argv); /* becomes cordon-image */
+
+/* What the daemon keeps (daemon.h). */
+int cmd_ps(int argc, char **argv);
+int cmd_exec(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
+int cmd_logs(int argc, char **argv);
+int cmd_cp(int argc, char **argv);
+int cmd_life(int argc, char **argv); /* start stop kill rm ... */
+int cmd_rename(int argc, char **argv);
+int cmd_inspect(int argc, char **argv);
+int cmd_top(int argc, char **argv);
+int cmd_stats(int argc, char **argv);
+int cmd_create(int argc, char **argv);

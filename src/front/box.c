@@ -57,7 +57,7 @@ void box_unref(struct box *b)
 {
 	char *const texts[] = { b->face,  b->settings, b->extra,   b->command,
 				b->spec,  b->warnings, b->clamped, b->start,
-				b->image, b->error };
+				b->image, b->error,    b->code };
 
 	if (--b->refs > 0)
 		return;
@@ -166,7 +166,7 @@ static int copy_want(struct box *b, const struct peer *peer,
 	id_make(b->run, 32);
 	if (copy(&b->face, w->face ? w->face : "cordon") < 0 ||
 	    copy(&b->settings, w->settings ? w->settings : "{}") < 0 ||
-	    copy(&b->extra, w->extra) < 0)
+	    copy(&b->extra, w->extra) < 0 || copy(&b->code, w->code) < 0)
 		return err_set(err, ENOMEM, "out of memory");
 	if (w->command && !(b->command = dump_words(w->command)))
 		return err_set(err, MGR_INVALID,
@@ -429,6 +429,11 @@ void box_look(const struct box *b, struct box_view *ret)
 		.stop_timeout_s = b->stop_timeout_s,
 		.n_execs = b->n_execs,
 	};
+}
+
+const struct wire_outcome *box_outcome(const struct box *b)
+{
+	return b->state == BOX_EXITED && b->has_outcome ? &b->outcome : NULL;
 }
 
 int box_rename(struct box *b, const char *name, struct err *err)

@@ -123,6 +123,30 @@ void events_unwatch(struct watch *w)
 	soon(w->m, &w->task, watch_free);
 }
 
+/* As {K: V}, or as a list of K=V. */
+static void put_labels(json_t *o, const json_t *settings)
+{
+	const json_t *map = json_object_get(settings, "labels");
+	const json_t *list = json_object_get(settings, "label");
+	size_t i;
+	json_t *v;
+
+	if (json_is_object(map))
+		(void)json_object_update(o, (json_t *)map);
+	json_array_foreach((json_t *)list, i, v)
+	{
+		const char *text = json_string_value(v);
+		const char *eq = text ? strchr(text, '=') : NULL;
+		char name[256];
+
+		if (!eq || (size_t)(eq - text) >= sizeof(name))
+			continue;
+		memcpy(name, text, (size_t)(eq - text));
+		name[eq - text] = '\0';
+		(void)json_object_set_new(o, name, json_string(eq + 1));
+	}
+}
+
 /* name, image and labels; then what this event has of its own. */
 void events_box(struct box *b, const char *action, const char *name,
 		const char *value)
@@ -130,11 +154,9 @@ void events_box(struct box *b, const char *action, const char *name,
 	json_t *o = json_object();
 	json_t *settings = b->settings ? json_loads(b->settings, 0, NULL)
 				       : NULL;
-	const json_t *labels = json_object_get(settings, "labels");
 	_cleanup_free_ char *text = NULL;
 
-	if (json_is_object(labels))
-		(void)json_object_update(o, (json_t *)labels);
+	put_labels(o, settings);
 	(void)json_object_set_new(o, "name", json_string(b->name));
 	(void)json_object_set_new(o, "image",
 				  json_string(b->image ? b->image : "host"));

@@ -81,6 +81,7 @@ void exec_unref(struct exec *e)
 	strv_done(&e->env);
 	free(e->workdir);
 	free(e->user);
+	free(e->code);
 	free(e->start);
 	free(e);
 }
@@ -154,6 +155,7 @@ static struct exec *exec_new(struct box *b, const struct exec_want *w)
 	e->made_us = clock_us();
 	e->workdir = copy_text(w->workdir);
 	e->user = copy_text(w->user);
+	e->code = copy_text(w->code);
 	id_make(e->id, 64);
 	id_make(e->run, 32);
 	if (copy_words(&e->command, w->command) < 0 ||
@@ -272,7 +274,7 @@ struct call *exec_create(struct box *b, const struct exec_want *want,
 	c->fn.exec_made = done;
 	c->deliver = deliver_made;
 	box_touch(b);
-	if (!want->command || !want->command[0])
+	if (!want->code && (!want->command || !want->command[0]))
 		(void)err_set(&err, MGR_INVALID, "No exec command specified");
 	else if (check_box(b, &err) == 0 && check_limits(b, &err) == 0 &&
 		 !(e = exec_new(b, want)))
@@ -467,7 +469,7 @@ static struct verdict judge(const struct exec *e)
 	struct verdict v = verdict_of(o);
 	bool is_ours = o->end == WIRE_BY_CANCEL || o->end == WIRE_BY_LOSS;
 
-	if (e->is_timed_out && is_ours)
+	if (e->is_timed_out && (is_ours || e->is_replaced))
 		return (struct verdict){ CAUSE_TIMEOUT, 124, 0 };
 	if ((e->is_killed || e->box->is_killed) && is_ours)
 		return (struct verdict){ CAUSE_CANCELLED, 137, SIGKILL };
@@ -661,4 +663,9 @@ void exec_look(const struct exec *e, struct exec_view *ret)
 		.err_bytes = e->err_bytes,
 		.dropped_bytes = e->dropped,
 	};
+}
+
+const struct wire_outcome *exec_outcome(const struct exec *e)
+{
+	return e->state == EXEC_ENDED && e->is_recorded ? &e->outcome : NULL;
 }

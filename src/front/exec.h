@@ -34,7 +34,7 @@ struct exec {
 	enum exec_state state;
 
 	struct strv command, env;
-	char *workdir, *user;
+	char *workdir, *user, *code;
 	bool tty, has_stdin, has_stdout, has_stderr;
 	unsigned int rows, cols;
 	uint64_t timeout_us;

@@ -240,7 +240,8 @@ struct box {
 	bool is_shelved; /* something is kept under it */
 
 	/* wishes */
-	char *face, *settings, *extra, *command; /* JSON; command: a list */
+	/* JSON; command and code: lists */
+	char *face, *settings, *extra, *command, *code;
 	bool has_no_main, clamp, tty, open_stdin, stdin_once, auto_remove;
 	bool kill_exec_rest, kill_on_disconnect, shims;
 	int stop_signal, stop_timeout_s;
@@ -333,7 +334,7 @@ struct manager {
 	struct ends *ends;
 	struct ring *ring;
 	struct watch *watches;
-	unsigned int n_tars;
+	unsigned int n_tars, n_images;
 	struct runs *runs;
 	size_t kept_bytes; /* output of detached execs that have ended */
 

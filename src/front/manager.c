@@ -311,3 +311,8 @@ void manager_look(struct manager *m, const struct peer *peer,
 		ret->exited += b->state == BOX_EXITED;
 	}
 }
+
+uv_loop_t *manager_loop(const struct manager *m)
+{
+	return m->loop;
+}

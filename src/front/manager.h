@@ -30,7 +30,6 @@
 
 #include "base/err.h"
 #include "base/strv.h"
-#include "box/wire.h"
 
 enum mgr_error {
 	MGR_NOT_FOUND = ENOENT,   /* box or exec */
@@ -56,6 +55,7 @@ enum mgr_error {
 };
 
 struct manager;
+struct wire_outcome; /* box/wire.h */
 struct box;
 struct exec;
 struct call; /* something that will call back */
@@ -84,7 +84,7 @@ struct box_want {
 	const char *settings;       /* JSON object */
 	const char *name;           /* NULL: one is made up */
 	const char *const *command; /* NULL-terminated; NULL: the image's */
-	const char *code;  /* instead: JSON list, as of serve/orders.h */
+	const char *code;  /* JSON list (orders.h), instead of a command */
 	const char *extra; /* JSON, may be NULL */
 	bool has_no_main;  /* it lives until it is stopped */
 	bool clamp;
@@ -149,7 +149,7 @@ struct box_view {
 	size_t n_execs;
 };
 void box_look(const struct box *b, struct box_view *ret);
-/* The facts of its last end; NULL before it. */
+/* What the box said of the end of its main program; NULL before it. */
 const struct wire_outcome *box_outcome(const struct box *b);
 /* Ids of its execs that are not forgotten. */
 size_t box_execs(const struct box *b, const char *const **ret);
@@ -234,7 +234,7 @@ struct feed *box_logs(struct box *b, const struct log_want *want,
 
 struct exec_want {
 	const char *const *command;
-	const char *code;       /* instead: JSON list, as of serve/orders.h */
+	const char *code;       /* JSON list (orders.h), instead of it */
 	const char *const *env; /* K=V or K */
 	const char *workdir;    /* NULL: the box's */
 	const char *user;       /* NULL or "": the box's */
@@ -250,7 +250,8 @@ struct exec *exec_find(struct manager *m, const struct peer *peer,
 		       const char *id, struct err *err);
 
 /*
- * Starts it. `done` comes when its program runs, or could not be started. With
+ * Starts it. `done` comes when its program runs, or could not be started: then
+ * nothing was written to the sink, whose end() follows. With
  * a sink its output goes there, with back-pressure; NULL: detached, its output
  * goes to a log of its own (256 KiB kept), from where exec_attach() begins.
  */
@@ -292,7 +293,11 @@ typedef void file_stat_fn(void *arg, const struct file_stat *st,
 			  const struct err *err);
 struct call *files_stat(struct box *b, const char *path, file_stat_fn *done,
 			void *arg);
-/* A tar of the path into the sink (stream 1). `done` comes first: it exists. */
+/*
+ * A tar of the path into the sink (stream 1). `done` comes first: it exists. If
+ * it says that it does not, the feed is gone, without an end(). A tar that
+ * could not be completed ends without its two blocks of zeros.
+ */
 struct call *files_read(struct box *b, const char *path,
 			const struct sink *sink, struct feed **ret_feed,
 			file_stat_fn *done, void *arg);
@@ -302,11 +307,12 @@ struct files_writer;
 struct files_writer *files_write(struct box *b, const char *path,
 				 bool no_overwrite, mgr_done_fn *done,
 				 void *arg, struct err *err);
-/* How many bytes were taken; less: wait for `ready`. */
+/* How many bytes were taken; less: wait for `ready` (arg: that of `done`). */
 size_t files_writer_add(struct files_writer *w, const char *data, size_t len);
 void files_writer_on_ready(struct files_writer *w, void (*ready)(void *arg));
 void files_writer_end(struct files_writer *w); /* all was given; done follows */
-void files_writer_drop(struct files_writer *w); /* the client is gone */
+/* The client is gone; or, after `done`, all that is left of it goes. */
+void files_writer_drop(struct files_writer *w);
 
 struct file_change {
 	const char *path;
@@ -403,7 +409,6 @@ void manager_on_drain(struct manager *m, void (*fn)(void *arg), void *arg);
 /* No new work; ends all boxes; then `done`. */
 void manager_drain(struct manager *m, void (*done)(void *arg), void *arg);
 void manager_free(struct manager *m);
-uv_loop_t *manager_loop(const struct manager *m); /* it was made with */
 
 struct manager_view {
 	unsigned int created, running, paused, exited;
@@ -414,3 +419,5 @@ struct manager_view {
 };
 void manager_look(struct manager *m, const struct peer *peer,
 		  struct manager_view *ret);
+/* The loop it was made with. */
+uv_loop_t *manager_loop(const struct manager *m);

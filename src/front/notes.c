@@ -51,6 +51,7 @@ static const struct member members[] = {
 	M("settings", settings, 's'),
 	M("extra", extra, 's'),
 	M("command", command, 's'),
+	M("code", code, 's'),
 	M("spec", spec, 's'),
 	M("warnings", warnings, 's'),
 	M("clamped", clamped, 's'),
@@ -236,10 +237,11 @@ static bool is_sound(const struct box *b)
 {
 	return b->face && b->settings && is_json(b->settings, false) &&
 	       is_json(b->extra, false) && is_json(b->spec, false) &&
-	       is_json(b->command, true) && is_json(b->warnings, true) &&
-	       is_json(b->clamped, true) && b->stop_signal > 0 &&
-	       b->stop_signal <= 64 && b->stop_timeout_s >= 0 &&
-	       b->log_max > 0 && b->log_max <= (uint64_t)1 << 40;
+	       is_json(b->command, true) && is_json(b->code, true) &&
+	       is_json(b->warnings, true) && is_json(b->clamped, true) &&
+	       b->stop_signal > 0 && b->stop_signal <= 64 &&
+	       b->stop_timeout_s >= 0 && b->log_max > 0 &&
+	       b->log_max <= (uint64_t)1 << 40;
 }
 
 static bool fill(struct box *b, const json_t *o)

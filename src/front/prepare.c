@@ -124,6 +124,31 @@ static void set_text(char **to, char *text)
 	*to = text;
 }
 
+static uint64_t lower(uint64_t have, int64_t limit)
+{
+	if (limit <= 0)
+		return have;
+	return have ? MIN(have, (uint64_t)limit) : (uint64_t)limit;
+}
+
+/* The policy's words on boxes of this face: they tighten what was asked. */
+static void tighten(struct box *b, const json_t *docker)
+{
+	const json_t *exec = json_object_get(docker, "exec");
+	const char *gone = doc_str(exec, "on_disconnect");
+	const char *rest = doc_str(exec, "children");
+
+	if (gone && strcmp(gone, "kill") == 0)
+		b->kill_on_disconnect = true;
+	if (rest && strcmp(rest, "kill") == 0)
+		b->kill_exec_rest = true;
+	if (json_is_false(json_object_get(exec, "shims")))
+		b->shims = false;
+	b->exec_max_output = lower(b->exec_max_output,
+				   doc_int(exec, "max_output", 0));
+	b->log_max = lower(b->log_max, doc_int(docker, "log_max", 0));
+}
+
 static int take_answer(struct box *b, const char *text, struct err *err)
 {
 	json_t *o = doc_parse(text, strlen(text), err);
@@ -139,6 +164,8 @@ static int take_answer(struct box *b, const char *text, struct err *err)
 	set_text(&b->clamped, doc_dump(o, "clamped"));
 	set_text(&b->start, doc_dump(o, "start"));
 	set_text(&b->image, strdup(image ? image : "host"));
+	if (strcmp(b->face, "docker") == 0)
+		tighten(b, json_object_get(o, "docker"));
 	json_decref(o);
 	if (!b->spec || !b->image || (!b->start && !b->has_no_main))
 		return err_set(err, MGR_SETUP,
@@ -160,16 +187,17 @@ static void box_answer(void *arg, const struct order_answer *answer, int *fds,
 
 	if (answer->err.code || answer->refused) {
 		explain(answer, n > 0 ? fds[n - 1] : NO_FD, &err);
-	} else if (n != 3) {
+	} else if (n != (b->has_no_main ? 2 : 3)) {
 		(void)err_set(&err, MGR_SETUP, "the preparer's answer is cut");
 	} else {
-		_cleanup_free_ char *text = doc_read(fds[2], &err);
+		_cleanup_free_ char *text = doc_read(fds[n - 1], &err);
 
 		if (text && take_answer(b, text, &err) == 0) {
 			fd_close(&b->box_fd);
 			fd_close(&b->work_fd);
 			b->box_fd = take_fd(&fds[0]);
-			b->work_fd = take_fd(&fds[1]);
+			if (n == 3)
+				b->work_fd = take_fd(&fds[1]);
 		}
 	}
 	a->done(a->arg, err.code ? &err : NULL);
@@ -184,6 +212,10 @@ static json_t *box_request(const struct box *b)
 	(void)json_object_set_new(o, "settings", parse_value(b->settings));
 	if (command)
 		(void)json_object_set_new(o, "command", command);
+	if (b->code)
+		(void)json_object_set_new(o, "code", parse_value(b->code));
+	if (b->has_no_main)
+		(void)json_object_set_new(o, "box_only", json_true());
 	(void)json_object_set_new(o, "run", json_string(b->run));
 	(void)json_object_set_new(o, "box", json_string(b->id));
 	(void)json_object_set_new(o, "face", json_string(b->face));
@@ -269,7 +301,11 @@ static json_t *exec_request(const struct exec *e)
 		(void)json_array_append_new(command,
 					    json_string(e->command.v[i]));
 	(void)json_object_set_new(o, "settings", exec_settings(e));
-	(void)json_object_set_new(o, "command", command);
+	if (e->code)
+		(void)json_object_set_new(o, "code", parse_value(e->code));
+	if (e->command.n)
+		(void)json_object_set(o, "command", command);
+	json_decref(command);
 	(void)json_object_set_new(o, "run", json_string(e->run));
 	(void)json_object_set_new(o, "box", json_string(e->box->id));
 	(void)json_object_set_new(o, "face", json_string(e->box->face));

@@ -161,6 +161,7 @@ struct call *box_pause(struct box *b, bool is_paused, mgr_done_fn *done,
 {
 	struct call *c = call_new_done(b->m, done, arg);
 	enum box_state from = is_paused ? BOX_RUNNING : BOX_PAUSED;
+	int r;
 
 	if (!c)
 		return NULL;
@@ -174,8 +175,12 @@ struct call *box_pause(struct box *b, bool is_paused, mgr_done_fn *done,
 					: "it is not paused");
 		return c;
 	}
-	if (session_freeze(b->session, is_paused) < 0) {
-		call_end_text(c, MGR_LOST, "the box does not answer");
+	r = session_freeze(b->session, is_paused);
+	if (r < 0) {
+		call_end_text(c, r == -EOPNOTSUPP ? MGR_UNSUPPORTED : MGR_LOST,
+			      r == -EOPNOTSUPP
+				      ? "this machine cannot freeze a box"
+				      : "the box does not answer");
 		return c;
 	}
 	b->state = is_paused ? BOX_PAUSED : BOX_RUNNING;

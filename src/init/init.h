@@ -162,6 +162,9 @@ bool layers_is_dev(const char *path);
 /* stage-limits.c: those that the spec asks for, in a program to be. */
 int limits_lower(const struct init *in);
 
+/* links.c: none can be made in binds that say so; one domain more. */
+int links_deny(struct init *in);
+
 /* place.c: what is on this file system is the box's own. */
 int place_own(struct init *in, const char *path);
 /* Makes a directory or an empty file, and what is missing above it. */

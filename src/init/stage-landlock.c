@@ -66,5 +66,6 @@ int stage_landlock(struct init *in)
 		fd_close(&l.fd);
 		return -in->err.code;
 	}
-	return landlock_enter(&l, &in->err);
+	r = landlock_enter(&l, &in->err);
+	return r < 0 ? r : links_deny(in);
 }

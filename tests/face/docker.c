@@ -114,9 +114,10 @@ TEST(names_are_compared_whole)
 	CHECK(ref_is_host("docker.io/library/host:latest"));
 	CHECK(ref_is_host(host_id()));
 	CHECK(!ref_is_host("host:1") && !ref_is_host("ghost"));
-	CHECK(name_check("a1") && name_check("A_b.c-d"));
-	CHECK(!name_check("a") && !name_check("-a") && !name_check("a/b"));
-	CHECK(!name_check(""));
+	CHECK(container_name_check("a1") && container_name_check("A_b.c-d"));
+	CHECK(!container_name_check("a") && !container_name_check("-a") &&
+	      !container_name_check("a/b"));
+	CHECK(!container_name_check(""));
 }
 
 TEST(patterns_are_found)
@@ -176,7 +177,7 @@ TEST(frames)
 {
 	unsigned char head[FRAME_HEAD];
 
-	frame_head(head, 2, 0x01020304);
+	frame_make(head, 2, 0x01020304);
 	CHECK(memcmp(head, "\2\0\0\0\1\2\3\4", 8) == 0);
 }
 

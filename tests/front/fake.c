@@ -92,7 +92,12 @@ static void prepare_for(const struct order *o, int doc)
 				? json_object_get(request, "command")
 				: json_array()));
 		fds[2] = seal_json(make_answer(request));
-		reply(fake.parent, &a, fds, 3);
+		if (json_is_true(json_object_get(request, "exec")))
+			reply(fake.parent, &a, fds + 1, 2);
+		else if (json_is_true(json_object_get(request, "box_only")))
+			reply(fake.parent, &a, (int[]){ fds[0], fds[2] }, 2);
+		else
+			reply(fake.parent, &a, fds, 3);
 		for (int i = 0; i < 3; i++)
 			(void)close(fds[i]);
 	}

@@ -501,7 +501,6 @@ TEST(f21_drain)
 	CHECK(fake_box("bb", "true"));
 	fake_end(); /* aborts if something is left */
 	CHECK_INT(fake_walls, 0);
-
 }
 
 static size_t n_events;

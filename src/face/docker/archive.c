@@ -39,11 +39,11 @@ static const char *need_path(struct http_request *r)
 	const char *path = http_query(r, "path");
 
 	if (!path || !*path) {
-		fail(r, 400, "bad parameter: path is missing");
+		answer_fail(r, 400, "bad parameter: path is missing");
 		return NULL;
 	}
 	if (strlen(path) > 4000) {
-		fail(r, 400, "bad parameter: path is too long");
+		answer_fail(r, 400, "bad parameter: path is too long");
 		return NULL;
 	}
 	return path;
@@ -66,11 +66,12 @@ static struct archive *archive_new(struct http_request *r, struct docker *d,
 static void archive_fail(struct archive *x, const struct err *err)
 {
 	if (err->code == MGR_NO_FILE)
-		fail(x->ask.r, 404,
-		     "Could not find the file %.400s in container %.100s",
-		     x->path, x->ask.name);
+		answer_fail(
+			x->ask.r, 404,
+			"Could not find the file %.400s in container %.100s",
+			x->path, x->ask.name);
 	else
-		fail_err(x->ask.r, err, x->ask.name);
+		answer_err(x->ask.r, err, x->ask.name);
 }
 
 static void add_stat(struct http_request *r, const struct file_stat *st)

@@ -11,7 +11,7 @@ static bool keys_asked(struct http_request *r, struct keys *ret)
 
 	if (keys_parse(text ? text : "", ret) == 0)
 		return true;
-	fail(r, 400, "detachKeys: '%.60s' is not a list of keys", text);
+	answer_fail(r, 400, "detachKeys: '%.60s' is not a list of keys", text);
 	return false;
 }
 
@@ -35,10 +35,11 @@ HANDLER(post_attach)
 		return;
 	box_look(b, &v);
 	if (v.state == BOX_PAUSED) {
-		fail(r, 409,
-		     "container %s is paused, unpause the container before "
-		     "attach",
-		     v.id);
+		answer_fail(
+			r, 409,
+			"container %s is paused, unpause the container before "
+			"attach",
+			v.id);
 		return;
 	}
 	w = wire_new(d);
@@ -55,7 +56,7 @@ HANDLER(post_attach)
 	sink = wire_sink(w);
 	w->feed = box_attach(b, &want, &sink, &err);
 	if (!w->feed) {
-		fail_err(r, &err, v.id);
+		answer_err(r, &err, v.id);
 		wire_free(w);
 		return;
 	}

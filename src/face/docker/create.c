@@ -427,7 +427,8 @@ static void add_warnings(json_t *list, const struct box_view *v)
 			    sizeof(given));
 		(void)snprintf(text, sizeof(text),
 			       "cordon: %s %s lowered to policy maximum %s",
-			       docker_word(doc_str(row, "name")), asked, given);
+			       docker_word(member_str(row, "name")), asked,
+			       given);
 		json_array_append_new(list, json_string(text));
 	}
 	json_array_foreach(more, i, row) if (json_is_string(row))
@@ -442,9 +443,12 @@ static void fail_create(struct create *c, const struct err *err)
 	struct err none = { 0 };
 	struct box *b;
 
-	switch (err->code) {
+	/* However the refusal was sorted on its way here. */
+	if (strncmp(err->text, "No such image", 13) == 0)
+		taken.code = MGR_NO_IMAGE;
+	switch (taken.code) {
 	case MGR_NO_IMAGE:
-		fail(c->ask.r, 404, "No such image: %s", c->image);
+		answer_fail(c->ask.r, 404, "No such image: %s", c->image);
 		return;
 	case MGR_NAME_TAKEN:
 		b = box_find(c->ask.d->m, http_peer(c->ask.r), c->name_asked,
@@ -456,16 +460,16 @@ static void fail_create(struct create *c, const struct err *err)
 			(void)snprintf(taken.text, sizeof(taken.text), "\"%s\"",
 				       v.id);
 		}
-		fail_err(c->ask.r, &taken, c->name_asked);
+		answer_err(c->ask.r, &taken, c->name_asked);
 		return;
 	case MGR_NOT_FOUND:
 	case MGR_NO_FILE:
 		/* 404 means a missing image here, and the client pulls. */
 		taken.code = MGR_INVALID;
-		fail_err(c->ask.r, &taken, c->name_asked);
+		answer_err(c->ask.r, &taken, c->name_asked);
 		return;
 	default:
-		fail_err(c->ask.r, err, c->name_asked);
+		answer_err(c->ask.r, err, c->name_asked);
 	}
 }
 
@@ -514,19 +518,19 @@ static bool check_query(struct http_request *r, const char **ret_name)
 	*ret_name = NULL;
 	if (name && *name) {
 		*ret_name = *name == '/' ? name + 1 : name;
-		if (!name_check(*ret_name)) {
-			fail(r, 400,
-			     "Invalid container name (%.100s), only "
-			     "[a-zA-Z0-9][a-zA-Z0-9_.-] are allowed",
-			     name);
+		if (!container_name_check(*ret_name)) {
+			answer_fail(r, 400,
+				    "Invalid container name (%.100s), only "
+				    "[a-zA-Z0-9][a-zA-Z0-9_.-] are allowed",
+				    name);
 			return false;
 		}
 	}
 	if (platform && !platform_fits(platform)) {
-		fail(r, 404,
-		     "image was found but does not match the specified "
-		     "platform: wanted %.60s",
-		     platform);
+		answer_fail(r, 404,
+			    "image was found but does not match the specified "
+			    "platform: wanted %.60s",
+			    platform);
 		return false;
 	}
 	return true;
@@ -547,7 +551,7 @@ HANDLER(post_create)
 		return;
 	making_init(&k, d, http_peer(r));
 	if (making_container(&k, body) < 0) {
-		fail(r, k.said.status, "%s", k.said.text);
+		answer_fail(r, k.said.status, "%s", k.said.text);
 		making_done(&k);
 		json_decref(body);
 		return;

@@ -77,9 +77,8 @@ static const struct error_row {
 	  "container before removing or force remove" },
 	{ MGR_REMOVING, 409, "removal of container %n is already in progress" },
 	{ MGR_HAS_RUN, 409, "exec command %n has already run" },
-	{ MGR_NO_PROGRAM, 400,
-	  "failed to start: exec: %t: executable file not found in $PATH" },
-	{ MGR_NOT_EXECUTABLE, 400, "failed to start: exec: %t" },
+	{ MGR_NO_PROGRAM, 400, "failed to start: %t" },
+	{ MGR_NOT_EXECUTABLE, 400, "failed to start: %t" },
 	{ MGR_BUSY, 503, "cordon: %t" },
 	{ MGR_READ_ONLY, 400, "container %n: rootfs is marked read-only" },
 	{ MGR_NO_FILE, 404, "%t" },
@@ -111,6 +110,17 @@ static const char *without(const char *text, const char *prefix)
 	return strncmp(text, prefix, len) == 0 ? text + len : text;
 }
 
+/* The words by which the client knows it, if they are not there. */
+static void must_have(char *text, size_t size, const char *part,
+		      const char *words)
+{
+	size_t len = strlen(text);
+
+	if (!strstr(text, part))
+		(void)snprintf(text + len, size - len, "%s%s", len ? ": " : "",
+			       words);
+}
+
 int error_status(const struct err *err, const char *name, char *ret,
 		 size_t size)
 {
@@ -121,14 +131,18 @@ int error_status(const struct err *err, const char *name, char *ret,
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
 		if (errors[i].code == err->code)
 			row = errors[i];
-	if (row.code == MGR_NOT_EXECUTABLE)
-		(void)snprintf(text, sizeof(text), "%s: %s", name,
-			       strcasestr(err->text, "director")
-				       ? "is a directory"
-				       : "permission denied");
-	else
-		(void)snprintf(text, sizeof(text), "%s",
-			       without(err->text, "cordon: "));
+	(void)snprintf(text, sizeof(text), "%s",
+		       without(err->text, "cordon: "));
+	if (row.code == MGR_NO_PROGRAM)
+		must_have(text, sizeof(text), "executable file not found",
+			  "executable file not found in $PATH");
+	else if (row.code == MGR_NOT_EXECUTABLE &&
+		 !strcasestr(text, "director"))
+		must_have(text, sizeof(text), "permission denied",
+			  "permission denied");
+	else if (row.code == MGR_NOT_EXECUTABLE)
+		must_have(text, sizeof(text), "is a directory",
+			  "is a directory");
 	if (row.code != MGR_NO_PROGRAM && row.code != MGR_NOT_EXECUTABLE)
 		for (size_t i = 0; i < ARRAY_SIZE(meant_elsewhere); i++)
 			replace(text, sizeof(text), meant_elsewhere[i].from,
@@ -148,7 +162,7 @@ static void put_message(struct http_request *r, int status, const char *text)
 		    json_pack("{s:s}", "message", text[0] ? text : "failed"));
 }
 
-void fail(struct http_request *r, int status, const char *fmt, ...)
+void answer_fail(struct http_request *r, int status, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -160,7 +174,7 @@ void fail(struct http_request *r, int status, const char *fmt, ...)
 	put_message(r, status, text);
 }
 
-void fail_err(struct http_request *r, const struct err *err, const char *name)
+void answer_err(struct http_request *r, const struct err *err, const char *name)
 {
 	char text[1024];
 	int status = error_status(err, name ? name : "", text, sizeof(text));
@@ -210,7 +224,7 @@ struct box *need_box(struct http_request *r, struct docker *d)
 	struct box *b = box_find(d->m, http_peer(r), name, &err);
 
 	if (!b)
-		fail_err(r, &err, name);
+		answer_err(r, &err, name);
 	return b;
 }
 
@@ -309,7 +323,7 @@ json_t *need_body(struct http_request *r)
 	json_t *doc = body_parse(text, len, &err);
 
 	if (!doc)
-		fail(r, 400, "%s", err.text);
+		answer_fail(r, 400, "%s", err.text);
 	return doc;
 }
 
@@ -350,7 +364,7 @@ void ask_done_empty(void *arg, const struct err *err)
 	if (err && err->code == a->same && a->same)
 		answer_empty(a->r, 304);
 	else if (err)
-		fail_err(a->r, err, a->name);
+		answer_err(a->r, err, a->name);
 	else
 		answer_empty(a->r, 204);
 }
@@ -392,18 +406,20 @@ static const char *enter(struct http_request *r, const char *path)
 	const char *rest = path;
 
 	if (version_parse(path, &v, &rest) && v < VERSION(1, 24)) {
-		fail(r, 400,
-		     "client version %u.%u is too old. Minimum supported API "
-		     "version is " DOCKER_API_MIN
-		     ", please upgrade your client to a newer version",
-		     v / 1000, v % 1000);
+		answer_fail(r, 400,
+			    "client version %u.%u is too old. Minimum "
+			    "supported API "
+			    "version is " DOCKER_API_MIN
+			    ", please upgrade your client to a newer version",
+			    v / 1000, v % 1000);
 		return NULL;
 	}
 	if (v > VERSION(1, 51)) {
-		fail(r, 400,
-		     "client version %u.%u is too new. Maximum supported API "
-		     "version is " DOCKER_API,
-		     v / 1000, v % 1000);
+		answer_fail(r, 400,
+			    "client version %u.%u is too new. Maximum "
+			    "supported API "
+			    "version is " DOCKER_API,
+			    v / 1000, v % 1000);
 		return NULL;
 	}
 	http_set_version(r, v);
@@ -413,11 +429,12 @@ static const char *enter(struct http_request *r, const char *path)
 static void fail_face(struct http_request *r, int status, const char *text)
 {
 	if (status == 404)
-		fail(r, 404, "page not found");
+		answer_fail(r, 404, "page not found");
 	else if (status == 503)
-		fail(r, 503, "cordon: %s", text ? text : "too many requests");
+		answer_fail(r, 503, "cordon: %s",
+			    text ? text : "too many requests");
 	else
-		fail(r, status, "%s", text ? text : "bad request");
+		answer_fail(r, status, "%s", text ? text : "bad request");
 }
 
 /* ---- what there is not ---- */
@@ -459,7 +476,7 @@ static void not_there(struct http_request *r, void *ctx)
 			what = features[i].feature;
 			break;
 		}
-	fail(r, 501, "cordon: %s is not supported", what);
+	answer_fail(r, 501, "cordon: %s is not supported", what);
 }
 
 #define C "/containers/{}"

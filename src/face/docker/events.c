@@ -66,7 +66,7 @@ static bool fits_container(const char *value, void *arg)
 
 	return strcmp(s->e->type, "container") == 0 && *value &&
 	       (strncmp(s->e->id, value, strlen(value)) == 0 ||
-		strcmp(doc_str(s->attributes, "name"), value) == 0);
+		strcmp(member_str(s->attributes, "name"), value) == 0);
 }
 
 static bool fits_image(const char *value, void *arg)
@@ -74,10 +74,10 @@ static bool fits_image(const char *value, void *arg)
 	struct subject *s = arg;
 	const char *image = strcmp(s->e->type, "image") == 0
 				    ? s->e->id
-				    : doc_str(s->attributes, "image");
+				    : member_str(s->attributes, "image");
 
 	return ref_is_same(image, value) ||
-	       ref_is_same(doc_str(s->attributes, "name"), value);
+	       ref_is_same(member_str(s->attributes, "name"), value);
 }
 
 static bool fits(const struct events *x, const struct event *e,
@@ -107,7 +107,8 @@ static json_t *event_doc(const struct event *e, json_t *attributes)
 		json_object_set_new(doc, "status", json_string(e->action));
 		json_object_set_new(doc, "id", json_string(e->id));
 		json_object_set_new(doc, "from",
-				    json_string(doc_str(attributes, "image")));
+				    json_string(
+					    member_str(attributes, "image")));
 	}
 	return doc;
 }
@@ -128,7 +129,7 @@ static bool push(struct events *x)
 static void on_event(void *arg, const struct event *e)
 {
 	struct events *x = arg;
-	json_t *attributes = doc_of(e->attributes);
+	json_t *attributes = member_doc(e->attributes);
 	json_t *doc = NULL;
 	char *text = NULL;
 
@@ -200,7 +201,7 @@ HANDLER(get_events)
 		return;
 	if ((since && *since && time_parse(since, &since_ns) < 0) ||
 	    (until && *until && time_parse(until, &until_ns) < 0)) {
-		fail(r, 400, "since and until are seconds since 1970");
+		answer_fail(r, 400, "since and until are seconds since 1970");
 		json_decref(f);
 		return;
 	}

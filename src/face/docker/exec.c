@@ -194,7 +194,7 @@ static void exec_made(void *arg, struct exec *e, const struct err *err)
 
 	a->ask.call = NULL;
 	if (err) {
-		fail_err(a->ask.r, err, a->ask.name);
+		answer_err(a->ask.r, err, a->ask.name);
 		return;
 	}
 	exec_look(e, &v);
@@ -210,12 +210,13 @@ static bool must_run(struct http_request *r, struct box *b)
 
 	box_look(b, &v);
 	if (v.state == BOX_PAUSED)
-		fail(r, 409,
-		     "Container %s is paused, unpause the container before "
-		     "exec",
-		     v.id);
+		answer_fail(
+			r, 409,
+			"Container %s is paused, unpause the container before "
+			"exec",
+			v.id);
 	else if (v.state != BOX_RUNNING)
-		fail(r, 409, "container %s is not running", v.id);
+		answer_fail(r, 409, "container %s is not running", v.id);
 	return v.state != BOX_RUNNING;
 }
 
@@ -237,7 +238,7 @@ HANDLER(post_exec)
 			     "DetachKeys: '%.60s' is not a list of keys",
 			     k.detach_keys);
 	if (k.said.status) {
-		fail(r, k.said.status, "%s", k.said.text);
+		answer_fail(r, k.said.status, "%s", k.said.text);
 	} else if (!must_run(r, b)) {
 		a = ask_new(r, d, sizeof(*a), NULL);
 		a->has_keys = k.detach_keys != NULL;
@@ -256,7 +257,7 @@ static void started_detached(void *arg, const struct err *err)
 
 	a->call = NULL;
 	if (err)
-		fail_err(a->r, err, a->name);
+		answer_err(a->r, err, a->name);
 	else
 		answer_empty(a->r, 200);
 }
@@ -320,7 +321,7 @@ HANDLER(post_exec_start)
 	struct ask *a;
 
 	if (!e) {
-		fail(r, 404, "No such exec instance: %.80s", id);
+		answer_fail(r, 404, "No such exec instance: %.80s", id);
 		return;
 	}
 	if (!body)
@@ -328,10 +329,11 @@ HANDLER(post_exec_start)
 	exec_look(e, &v);
 	b = box_find(d->m, http_peer(r), v.box, &err);
 	if (v.is_started) {
-		fail(r, 409, "exec command %s %s", v.id,
-		     v.is_running ? "is already running" : "has already run");
+		answer_fail(r, 409, "exec command %s %s", v.id,
+			    v.is_running ? "is already running"
+					 : "has already run");
 	} else if (!b) {
-		fail_err(r, &err, v.box);
+		answer_err(r, &err, v.box);
 	} else if (!must_run(r, b)) {
 		apply_size(e, body);
 		if (json_is_true(json_object_get(body, "Detach"))) {
@@ -358,7 +360,7 @@ HANDLER(get_exec)
 	bool has_ended;
 
 	if (!e) {
-		fail(r, 404, "No such exec instance: %.80s", id);
+		answer_fail(r, 404, "No such exec instance: %.80s", id);
 		return;
 	}
 	exec_look(e, &v);

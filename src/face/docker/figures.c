@@ -78,7 +78,7 @@ static void top_done(void *arg, const struct box_process *v, size_t n,
 
 	t->ask.call = NULL;
 	if (err) {
-		fail_err(t->ask.r, err, t->ask.name);
+		answer_err(t->ask.r, err, t->ask.name);
 		return;
 	}
 	rows = json_array();
@@ -107,7 +107,7 @@ HANDLER(get_top)
 		return;
 	box_look(b, &v);
 	if (v.state != BOX_RUNNING && v.state != BOX_PAUSED) {
-		fail(r, 409, "container %s is not running", v.id);
+		answer_fail(r, 409, "container %s is not running", v.id);
 		return;
 	}
 	t = ask_new(r, d, sizeof(*t), NULL);
@@ -244,7 +244,7 @@ static void stats_have(void *arg, const struct box_usage *u,
 		if (s->is_begun)
 			http_end(s->ask.r);
 		else
-			fail_err(s->ask.r, b ? err : &none, s->ask.name);
+			answer_err(s->ask.r, b ? err : &none, s->ask.name);
 		return;
 	}
 	is_last = !s->is_stream && s->has_before;
@@ -309,7 +309,7 @@ static void changes_done(void *arg, const struct file_change *v, size_t n,
 
 	a->call = NULL;
 	if (err) {
-		fail_err(a->r, err, a->name);
+		answer_err(a->r, err, a->name);
 		return;
 	}
 	list = json_array();

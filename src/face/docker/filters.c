@@ -87,7 +87,7 @@ json_t *need_filters(struct http_request *r, const char *known)
 	json_t *f = filters_parse(text ? text : "", known, &err);
 
 	if (!f)
-		fail(r, 400, "%s", err.text);
+		answer_fail(r, 400, "%s", err.text);
 	return f;
 }
 

@@ -209,7 +209,7 @@ TAKE(take_ulimits)
 		return say_no(&k->said, 400, "%s: a list is expected", w);
 	json_array_foreach(v, i, row)
 	{
-		const char *name = doc_str(row, "Name");
+		const char *name = member_str(row, "Name");
 		int64_t soft, hard;
 		char text[96];
 
@@ -287,7 +287,7 @@ TAKE(take_init)
 
 TAKE(take_restart)
 {
-	const char *name = doc_str(v, "Name");
+	const char *name = member_str(v, "Name");
 
 	if (!json_is_object(v))
 		return say_no(&k->said, 400, "%s: a map is expected", w);
@@ -307,7 +307,7 @@ TAKE(take_restart)
 
 TAKE(take_log)
 {
-	const char *type = doc_str(v, "Type");
+	const char *type = member_str(v, "Type");
 
 	if (!json_is_object(v))
 		return say_no(&k->said, 400, "%s: a map is expected", w);

@@ -55,7 +55,7 @@ static void put_loaded(struct move *m, struct buf *out, json_t *image)
 {
 	const struct peer *peer = http_peer(m->ask.r);
 	json_t *names = json_object_get(image, "names");
-	const char *id = doc_str(image, "id");
+	const char *id = member_str(image, "id");
 	char text[REF_MAX + 40];
 	json_t *v;
 	size_t i;
@@ -175,7 +175,7 @@ static void import(struct http_request *r, struct docker *d)
 
 	while ((change = http_query_next(r, "changes", &at)) != NULL) {
 		if (n + 2 > IMAGE_ARGS) {
-			fail(r, 400, "changes: too many");
+			answer_fail(r, 400, "changes: too many");
 			return;
 		}
 		args[n++] = "--change";
@@ -191,7 +191,8 @@ static void import(struct http_request *r, struct docker *d)
 		       tag && *tag ? ":" : "", tag ? tag : "");
 	if (repo && *repo) {
 		if (ref_normalise(name, ref) < 0 || ref_is_host(name)) {
-			fail(r, 400, "invalid reference format: %.200s", name);
+			answer_fail(r, 400, "invalid reference format: %.200s",
+				    name);
 			return;
 		}
 		args[n++] = name;
@@ -227,13 +228,14 @@ HANDLER(post_image_create)
 		return;
 	}
 	if (source && *source) {
-		fail(r, 501,
-		     "cordon: importing from an address is not supported; send "
-		     "the archive itself");
+		answer_fail(r, 501,
+			    "cordon: importing from an address is not "
+			    "supported; send "
+			    "the archive itself");
 		return;
 	}
 	if (!from || !*from) {
-		fail(r, 400, "fromImage or fromSrc is missing");
+		answer_fail(r, 400, "fromImage or fromSrc is missing");
 		return;
 	}
 	(void)snprintf(name, sizeof(name), "%.300s%s%.128s", from,
@@ -242,11 +244,12 @@ HANDLER(post_image_create)
 	if (ref_is_host(name))
 		pull_host(r);
 	else
-		fail(r, 403,
-		     "cordon: pulling %.200s is refused: images.pull is not "
-		     "granted by the policy, and fetching is not in this "
-		     "build; load an archive instead: docker load -i FILE",
-		     name);
+		answer_fail(
+			r, 403,
+			"cordon: pulling %.200s is refused: images.pull is not "
+			"granted by the policy, and fetching is not in this "
+			"build; load an archive instead: docker load -i FILE",
+			name);
 }
 
 /* ---- out ---- */
@@ -273,7 +276,7 @@ static void out_maybe(struct move *m)
 	else if (m->is_begun)
 		http_end(m->ask.r);
 	else
-		fail(m->ask.r, 500, "cordon: the archive is empty");
+		answer_fail(m->ask.r, 500, "cordon: the archive is empty");
 }
 
 static void out_end_(void *arg)
@@ -323,11 +326,12 @@ static bool may_save(struct http_request *r, const char *name)
 	char ref[REF_MAX];
 
 	if (ref_is_host(name))
-		fail(r, 501,
-		     "cordon: saving the image 'host' is not supported: it is "
-		     "this machine");
+		answer_fail(r, 501,
+			    "cordon: saving the image 'host' is not supported: "
+			    "it is "
+			    "this machine");
 	else if (ref_normalise(name, ref) < 0)
-		fail(r, 404, "No such image: %.200s", name);
+		answer_fail(r, 404, "No such image: %.200s", name);
 	else
 		return true;
 	return false;
@@ -351,7 +355,7 @@ HANDLER(get_images_save)
 
 	while ((name = http_query_next(r, "names", &at)) != NULL) {
 		if (n > IMAGE_ARGS) {
-			fail(r, 400, "names: too many");
+			answer_fail(r, 400, "names: too many");
 			return;
 		}
 		if (!may_save(r, name))
@@ -359,7 +363,7 @@ HANDLER(get_images_save)
 		args[n++] = name;
 	}
 	if (n == 3)
-		fail(r, 400, "names is missing");
+		answer_fail(r, 400, "names is missing");
 	else
 		save(r, docker_of(ctx), args, args[3]);
 }

@@ -138,27 +138,29 @@ void image_fail(struct http_request *r, const struct err *err, const char *name)
 		text += 8;
 	/* Of cordon-image itself: its status and its last line. */
 	if (err->code < 1000) {
-		fail_err(r, err, name);
+		answer_err(r, err, name);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!strstr(text, texts[i].part))
 			continue;
 		if (texts[i].status == 404)
-			fail(r, 404, "No such image: %.300s", name);
+			answer_fail(r, 404, "No such image: %.300s", name);
 		else if (texts[i].status == 409)
-			fail(r, 409,
-			     "conflict: unable to delete %.200s (must be "
-			     "forced): %.200s",
-			     name, text);
+			answer_fail(
+				r, 409,
+				"conflict: unable to delete %.200s (must be "
+				"forced): %.200s",
+				name, text);
 		else
-			fail(r, texts[i].status, "%s", text);
+			answer_fail(r, texts[i].status, "%s", text);
 		return;
 	}
 	if (err->code == 1001)
-		fail(r, 404, "No such image: %.300s", name);
+		answer_fail(r, 404, "No such image: %.300s", name);
 	else
-		fail(r, 400, "cordon: %s", *text ? text : "the image failed");
+		answer_fail(r, 400, "cordon: %s",
+			    *text ? text : "the image failed");
 }
 
 void image_event(struct docker *d, const struct peer *peer, const char *action,

@@ -58,14 +58,14 @@ static json_t *row_of(json_t *image)
 {
 	json_t *names = json_object_get(image, "names");
 	json_t *labels = json_object_get(image, "labels");
-	json_int_t created = seconds_of(doc_str(image, "created"));
+	json_int_t created = seconds_of(member_str(image, "created"));
 
 	if (created == 0)
-		created = seconds_of(doc_str(image, "loaded"));
+		created = seconds_of(member_str(image, "loaded"));
 	return json_pack("{s:s,s:s,s:O,s:o,s:I,s:I,s:i,s:i,s:o}", "Id",
-			 doc_str(image, "id"), "ParentId", "", "RepoTags",
+			 member_str(image, "id"), "ParentId", "", "RepoTags",
 			 names, "RepoDigests",
-			 digests_of(names, doc_str(image, "manifest")),
+			 digests_of(names, member_str(image, "manifest")),
 			 "Created", created, "Size",
 			 json_integer_value(json_object_get(image, "size")),
 			 "SharedSize", -1, "Containers", -1, "Labels",
@@ -211,7 +211,7 @@ static json_int_t made(json_t *list, const json_t *f, const char *name)
 	json_array_foreach(list, i, row) if (
 		text &&
 		(fits_reference(text, row) ||
-		 strstr(doc_str(row, "Id"),
+		 strstr(member_str(row, "Id"),
 			text))) return json_integer_value(json_object_get(row,
 									  "Crea"
 									  "te"
@@ -334,15 +334,18 @@ static void history_have(void *arg, json_t *doc, const struct err *err)
 		bool is_top = json_array_size(out) == 0;
 
 		json_array_append_new(
-			out,
-			json_pack("{s:s,s:I,s:s,s:o,s:i,s:s}", "Id",
-				  is_top ? doc_str(image, "Id") : "<missing>",
-				  "Created", seconds_of(doc_str(h, "Created")),
-				  "CreatedBy", doc_str(h, "CreatedBy"), "Tags",
-				  is_top ? json_incref(json_object_get(
-						   image, "RepoTags"))
-					 : json_pack("n"),
-				  "Size", 0, "Comment", doc_str(h, "Comment")));
+			out, json_pack("{s:s,s:I,s:s,s:o,s:i,s:s}", "Id",
+				       is_top ? member_str(image, "Id")
+					      : "<missing>",
+				       "Created",
+				       seconds_of(member_str(h, "Created")),
+				       "CreatedBy", member_str(h, "CreatedBy"),
+				       "Tags",
+				       is_top ? json_incref(json_object_get(
+							image, "RepoTags"))
+					      : json_pack("n"),
+				       "Size", 0, "Comment",
+				       member_str(h, "Comment")));
 	}
 	answer_json(x->ask.r, 200, out);
 }
@@ -356,7 +359,7 @@ static void inspect(struct http_request *r, struct docker *d,
 	char ref[REF_MAX];
 
 	if (ref_normalise(x->ask.name, ref) < 0) {
-		fail(r, 404, "No such image: %.300s", x->ask.name);
+		answer_fail(r, 404, "No such image: %.300s", x->ask.name);
 		return;
 	}
 	x->job = image_job_new(d, http_peer(r), args, false, done, x, &err);
@@ -410,11 +413,11 @@ HANDLER(post_image_tag)
 	(void)snprintf(name, sizeof(name), "%.300s%s%.128s", repo ? repo : "",
 		       tag && *tag ? ":" : "", tag ? tag : "");
 	if (!repo || ref_normalise(name, ref) < 0 || *name == '-') {
-		fail(r, 400, "invalid reference format: %.200s", name);
+		answer_fail(r, 400, "invalid reference format: %.200s", name);
 	} else if (ref_is_host(http_param(r, 0)) || ref_is_host(name)) {
-		fail(r, 501,
-		     "cordon: another name for the image 'host' is not "
-		     "supported");
+		answer_fail(r, 501,
+			    "cordon: another name for the image 'host' is not "
+			    "supported");
 	} else {
 		const char *args[5];
 
@@ -483,8 +486,8 @@ static bool is_used(struct docker *d, const struct peer *peer, const char *name,
 		const char *id;
 
 		box_look(boxes[i], &v);
-		extra = doc_of(v.extra);
-		spec = doc_of(v.spec);
+		extra = member_doc(v.extra);
+		spec = member_doc(v.spec);
 		id = image_id_of(spec);
 		found = ref_is_same(image_of(extra, spec), name) ||
 			(strlen(name) >= 7 &&
@@ -510,19 +513,21 @@ HANDLER(delete_image)
 	bool is_running = false;
 
 	if (ref_is_host(name)) {
-		fail(r, 403,
-		     "cordon: the image 'host' is refused to be removed: it is "
-		     "this machine");
+		answer_fail(r, 403,
+			    "cordon: the image 'host' is refused to be "
+			    "removed: it is "
+			    "this machine");
 		return;
 	}
 	if (is_used(d, http_peer(r), name, user, &is_running) &&
 	    (!force || is_running)) {
-		fail(r, 409,
-		     "conflict: unable to remove repository reference "
-		     "\"%.200s\""
-		     " (%s) - container %.12s is using its referenced image",
-		     name, is_running ? "cannot be forced" : "must force",
-		     user);
+		answer_fail(
+			r, 409,
+			"conflict: unable to remove repository reference "
+			"\"%.200s\""
+			" (%s) - container %.12s is using its referenced image",
+			name, is_running ? "cannot be forced" : "must force",
+			user);
 		return;
 	}
 	x = ask_new(r, d, sizeof(*x), image_ask_gone);

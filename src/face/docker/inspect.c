@@ -12,14 +12,14 @@
 #include "face/docker/internal.h"
 #include "face/docker/routes.h"
 
-json_t *doc_of(const char *text)
+json_t *member_doc(const char *text)
 {
 	json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
 
 	return doc ? doc : json_object();
 }
 
-const char *doc_str(const json_t *object, const char *name)
+const char *member_str(const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 
@@ -53,24 +53,25 @@ const char *state_name(enum box_state s)
 
 const char *image_of(json_t *extra, json_t *spec)
 {
-	const char *asked = doc_str(json_object_get(extra, "Config"), "Image");
+	const char *asked = member_str(json_object_get(extra, "Config"),
+				       "Image");
 
 	if (*asked)
 		return asked;
-	return *doc_str(spec, "image") ? doc_str(spec, "image") : "host";
+	return *member_str(spec, "image") ? member_str(spec, "image") : "host";
 }
 
 const char *image_id_of(json_t *spec)
 {
-	const char *id = doc_str(spec, "image_id");
+	const char *id = member_str(spec, "image_id");
 
 	return *id ? id : host_id();
 }
 
 json_t *networks_of(json_t *extra)
 {
-	const char *mode = doc_str(json_object_get(extra, "HostConfig"),
-				   "NetworkMode");
+	const char *mode = member_str(json_object_get(extra, "HostConfig"),
+				      "NetworkMode");
 	bool is_none = strcmp(mode, "none") == 0;
 
 	return json_pack(
@@ -89,14 +90,16 @@ json_t *mounts_of(json_t *spec)
 
 	json_array_foreach(json_object_get(spec, "volumes"), i, v)
 	{
-		bool is_rw = strcmp(doc_str(v, "mode"), "rw") == 0;
+		bool is_rw = strcmp(member_str(v, "mode"), "rw") == 0;
 
-		json_array_append_new(
-			out, json_pack("{s:s,s:s,s:s,s:s,s:b,s:s}", "Type",
-				       "bind", "Source", doc_str(v, "source"),
-				       "Destination", doc_str(v, "target"),
-				       "Mode", is_rw ? "" : "ro", "RW", is_rw,
-				       "Propagation", "rprivate"));
+		json_array_append_new(out,
+				      json_pack("{s:s,s:s,s:s,s:s,s:b,s:s}",
+						"Type", "bind", "Source",
+						member_str(v, "source"),
+						"Destination",
+						member_str(v, "target"), "Mode",
+						is_rw ? "" : "ro", "RW", is_rw,
+						"Propagation", "rprivate"));
 	}
 	return out;
 }
@@ -174,14 +177,14 @@ static json_t *config_of(json_t *extra, json_t *spec, const struct box_view *v)
 	if (!c)
 		c = json_object();
 	(void)snprintf(host, sizeof(host), "%.12s", v->id);
-	if (*doc_str(spec, "hostname"))
+	if (*member_str(spec, "hostname"))
 		json_object_set(c, "Hostname",
 				json_object_get(spec, "hostname"));
-	if (!*doc_str(c, "Hostname"))
+	if (!*member_str(c, "Hostname"))
 		json_object_set_new(c, "Hostname", json_string(host));
 	if (json_is_array(env))
 		json_object_set(c, "Env", env);
-	if (*doc_str(spec, "workdir"))
+	if (*member_str(spec, "workdir"))
 		json_object_set(c, "WorkingDir",
 				json_object_get(spec, "workdir"));
 	json_object_set_new(c, "Tty", json_boolean(v->tty));
@@ -231,7 +234,7 @@ static void put_effective(json_t *h, json_t *spec)
 				json_object_get(spec, "memory"));
 	if (json_is_boolean(ro))
 		json_object_set(h, "ReadonlyRootfs", ro);
-	if (*doc_str(spec, "cpuset_cpus"))
+	if (*member_str(spec, "cpuset_cpus"))
 		json_object_set(h, "CpusetCpus",
 				json_object_get(spec, "cpuset_cpus"));
 	if (!json_is_number(cpus))
@@ -262,7 +265,7 @@ static json_t *host_of(json_t *extra, json_t *spec, const struct box_view *v)
 	json_object_set_new(h, "AutoRemove", json_boolean(v->auto_remove));
 	json_object_set_new(h, "Privileged", json_false());
 	json_object_set_new(h, "LogConfig", log);
-	if (!*doc_str(h, "NetworkMode"))
+	if (!*member_str(h, "NetworkMode"))
 		json_object_set_new(h, "NetworkMode", json_string("default"));
 	put_default(h, "RestartPolicy",
 		    json_pack("{s:s,s:i}", "Name", "no", "MaximumRetryCount",
@@ -292,8 +295,8 @@ static json_t *ours(struct docker *d, const struct box_view *v, json_t *spec)
 	if (v->cause)
 		json_object_set_new(used, "cause", json_string(v->cause));
 	return json_pack("{s:o,s:o,s:o,s:[],s:o,s:O}", "policy",
-			 doc_of(m.policy_note), "requested",
-			 doc_of(v->settings), "clamped",
+			 member_doc(m.policy_note), "requested",
+			 member_doc(v->settings), "clamped",
 			 clamped ? clamped : json_array(), "denials",
 			 "resources_used", used, "effective", spec);
 }
@@ -320,8 +323,8 @@ json_t *inspect_box(struct docker *d, struct box *b)
 	char name[300];
 
 	box_look(b, &v);
-	extra = doc_of(v.extra);
-	spec = doc_of(v.spec);
+	extra = member_doc(v.extra);
+	spec = member_doc(v.spec);
 	path_and_args(extra, spec, &path, &args);
 	(void)snprintf(name, sizeof(name), "/%s", v.name);
 	out = json_pack("{s:s,s:o,s:s,s:o,s:o,s:s,s:s,s:i,s:s,s:s,s:s,s:o,s:o,"

@@ -55,13 +55,14 @@ struct docker {
 /* ---- docker.c: answers ---- */
 
 /* {"message": ...} */
-void fail(struct http_request *r, int status, const char *fmt, ...)
+void answer_fail(struct http_request *r, int status, const char *fmt, ...)
 	PRINTF(3, 4);
 /*
  * By the one table from the manager's errors to Docker's statuses and texts.
  * `name` is what the client called it by.
  */
-void fail_err(struct http_request *r, const struct err *err, const char *name);
+void answer_err(struct http_request *r, const struct err *err,
+		const char *name);
 /* The same without a request: the status, and the text. */
 int error_status(const struct err *err, const char *name, char *ret,
 		 size_t size);
@@ -132,7 +133,7 @@ bool ref_is_same(const char *a, const char *b);
 /* The image that is this machine's own programs. */
 const char *host_id(void); /* sha256:... */
 bool ref_is_host(const char *text);
-bool name_check(const char *name); /* of a container */
+bool container_name_check(const char *name); /* of a container */
 
 /* ---- filters.c ---- */
 
@@ -153,8 +154,8 @@ bool filters_labels(const json_t *filters, json_t *labels);
 
 /* ---- inspect.c ---- */
 
-json_t *doc_of(const char *text); /* of the manager's; NULL is {} */
-const char *doc_str(const json_t *object, const char *name);
+json_t *member_doc(const char *text); /* of the manager's; NULL is {} */
+const char *member_str(const json_t *object, const char *name);
 json_t *labels_of(json_t *extra); /* borrowed; never NULL */
 const char *state_name(enum box_state s);
 /* Of the image: the name as asked, and its id. */

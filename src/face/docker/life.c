@@ -25,48 +25,10 @@ static void fail_stopped(struct http_request *r, const struct box *b)
 	struct box_view v;
 
 	box_look(b, &v);
-	fail(r, 409, "container %s is not running", v.id);
+	answer_fail(r, 409, "container %s is not running", v.id);
 }
 
 /* ---- start ---- */
-
-/* Docker's clients learn from the text what went wrong; it names the program.
- */
-static void started(void *arg, const struct err *err)
-{
-	struct ask *a = arg;
-	struct err none = { 0 };
-	struct err named;
-	struct box *b;
-
-	if (!err ||
-	    (err->code != MGR_NO_PROGRAM && err->code != MGR_NOT_EXECUTABLE)) {
-		ask_done_empty(arg, err);
-		return;
-	}
-	a->call = NULL;
-	named = *err;
-	b = box_find(a->d->m, http_peer(a->r), a->name, &none);
-	if (b) {
-		struct box_view v;
-		json_t *extra;
-		json_t *spec;
-		json_t *args;
-		const char *path;
-
-		box_look(b, &v);
-		extra = doc_of(v.extra);
-		spec = doc_of(v.spec);
-		path_and_args(extra, spec, &path, &args);
-		if (err->code == MGR_NO_PROGRAM)
-			(void)snprintf(named.text, sizeof(named.text),
-				       "\"%.300s\"", path);
-		json_decref(args);
-		json_decref(extra);
-		json_decref(spec);
-	}
-	fail_err(a->r, &named, a->name);
-}
 
 HANDLER(post_start)
 {
@@ -82,7 +44,7 @@ HANDLER(post_start)
 	}
 	a = ask_new(r, d, sizeof(*a), NULL);
 	a->same = MGR_IS_RUNNING;
-	a->call = box_start(b, started, a);
+	a->call = box_start(b, ask_done_empty, a);
 }
 
 /* ---- stop, restart, kill ---- */
@@ -94,7 +56,7 @@ static int signal_asked(struct http_request *r, int absent)
 	int s = text && *text ? signal_parse(text) : absent;
 
 	if (s < 0)
-		fail(r, 400, "invalid signal: %.40s", text);
+		answer_fail(r, 400, "invalid signal: %.40s", text);
 	return s;
 }
 
@@ -113,7 +75,7 @@ static bool timeout_asked(struct http_request *r, int *ret)
 	}
 	/* docker-py may send 10.0 */
 	if (num_parse_milli(text, &n) < 0 || n / 1000 >= INT_MAX) {
-		fail(r, 400, "t: '%.40s' is not a number", text);
+		answer_fail(r, 400, "t: '%.40s' is not a number", text);
 		return false;
 	}
 	*ret = (int)(n / 1000);
@@ -141,7 +103,7 @@ static void stop_or_restart(struct http_request *r, struct docker *d,
 	}
 	a = ask_new(r, d, sizeof(*a), NULL);
 	a->same = is_restart ? 0 : MGR_NOT_RUNNING;
-	a->call = is_restart ? box_restart(b, s, timeout, started, a)
+	a->call = is_restart ? box_restart(b, s, timeout, ask_done_empty, a)
 			     : box_stop(b, s, timeout, ask_done_empty, a);
 }
 
@@ -225,14 +187,14 @@ HANDLER(post_wait)
 	while (i < ARRAY_SIZE(names) && strcmp(names[i].name, text) != 0)
 		i++;
 	if (i == ARRAY_SIZE(names)) {
-		fail(r, 400, "invalid condition: \"%.60s\"", text);
+		answer_fail(r, 400, "invalid condition: \"%.60s\"", text);
 		return;
 	}
 	w = ask_new(r, d, sizeof(*w), NULL);
 	w->ask.call = box_wait(d->m, http_peer(r), http_param(r, 0),
 			       names[i].condition, waited, w, &err);
 	if (!w->ask.call) {
-		fail_err(r, &err, http_param(r, 0));
+		answer_err(r, &err, http_param(r, 0));
 		return;
 	}
 	/* The client starts the container when it has seen the headers. */
@@ -255,9 +217,9 @@ static void set_paused(struct http_request *r, struct docker *d, bool is_paused)
 	if (!is_alive(b)) {
 		fail_stopped(r, b);
 	} else if (is_paused && v.state == BOX_PAUSED) {
-		fail(r, 409, "Container %s is already paused", v.id);
+		answer_fail(r, 409, "Container %s is already paused", v.id);
 	} else if (!is_paused && v.state != BOX_PAUSED) {
-		fail(r, 409, "Container %s is not paused", v.id);
+		answer_fail(r, 409, "Container %s is not paused", v.id);
 	} else {
 		a = ask_new(r, d, sizeof(*a), NULL);
 		a->call = box_pause(b, is_paused, ask_done_empty, a);
@@ -281,7 +243,7 @@ static bool size_asked(struct http_request *r, uint64_t *ret_h, uint64_t *ret_w)
 
 	if (num_parse(h ? h : "0", 65535, ret_h) < 0 ||
 	    num_parse(w ? w : "0", 65535, ret_w) < 0) {
-		fail(r, 400, "h and w are numbers up to 65535");
+		answer_fail(r, 400, "h and w are numbers up to 65535");
 		return false;
 	}
 	return true;
@@ -303,7 +265,7 @@ HANDLER(post_resize)
 		fail_stopped(r, b);
 	else if (h > 0 && w > 0 &&
 		 box_resize(b, (unsigned int)h, (unsigned int)w, &err) < 0)
-		fail_err(r, &err, v.id);
+		answer_err(r, &err, v.id);
 	else
 		answer_empty(r, 200);
 }
@@ -318,12 +280,12 @@ HANDLER(post_exec_resize)
 	uint64_t w;
 
 	if (!e)
-		fail(r, 404, "No such exec instance: %.80s", id);
+		answer_fail(r, 404, "No such exec instance: %.80s", id);
 	else if (!size_asked(r, &h, &w))
 		return;
 	else if (h > 0 && w > 0 &&
 		 exec_resize(e, (unsigned int)h, (unsigned int)w, &err) < 0)
-		fail_err(r, &err, id);
+		answer_err(r, &err, id);
 	else
 		answer_empty(r, 200);
 }
@@ -339,11 +301,11 @@ HANDLER(post_rename)
 		return;
 	if (name && *name == '/')
 		name++;
-	if (!name || !name_check(name)) {
-		fail(r, 400,
-		     "Invalid container name (%.100s), only "
-		     "[a-zA-Z0-9][a-zA-Z0-9_.-] are allowed",
-		     name ? name : "");
+	if (!name || !container_name_check(name)) {
+		answer_fail(r, 400,
+			    "Invalid container name (%.100s), only "
+			    "[a-zA-Z0-9][a-zA-Z0-9_.-] are allowed",
+			    name ? name : "");
 		return;
 	}
 	if (box_rename(b, name, &err) < 0) {
@@ -356,7 +318,7 @@ HANDLER(post_rename)
 			(void)snprintf(err.text, sizeof(err.text), "\"%s\"",
 				       v.id);
 		}
-		fail_err(r, &err, name);
+		answer_err(r, &err, name);
 		return;
 	}
 	answer_empty(r, 204);
@@ -373,7 +335,7 @@ HANDLER(delete_container)
 	if (!b)
 		return;
 	if (query_bool(r, "link", false)) {
-		fail(r, 400, "link: there are no links to remove");
+		answer_fail(r, 400, "link: there are no links to remove");
 		return;
 	}
 	a = ask_new(r, d, sizeof(*a), NULL);
@@ -471,7 +433,7 @@ HANDLER(post_prune)
 		box_look(boxes[i], &v);
 		if (v.state != BOX_CREATED && v.state != BOX_EXITED)
 			continue;
-		extra = doc_of(v.extra);
+		extra = member_doc(v.extra);
 		if (filters_labels(f, labels_of(extra)) &&
 		    filters_any(f, "until", until_fits, &v.created_ns))
 			json_array_append_new(p->ids, json_string(v.id));

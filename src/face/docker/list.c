@@ -79,12 +79,12 @@ json_t *list_row(struct box *b, bool with_size)
 	const char *mode;
 
 	box_look(b, &v);
-	extra = doc_of(v.extra);
-	spec = doc_of(v.spec);
+	extra = member_doc(v.extra);
+	spec = member_doc(v.spec);
 	command = command_text(extra, spec);
 	status_text(&v, status, sizeof(status));
 	(void)snprintf(name, sizeof(name), "/%s", v.name);
-	mode = doc_str(json_object_get(extra, "HostConfig"), "NetworkMode");
+	mode = member_str(json_object_get(extra, "HostConfig"), "NetworkMode");
 	row = json_pack(
 		"{s:s,s:[s],s:s,s:s,s:s,s:I,s:[],s:O,s:s,s:s,s:{s:s},s:{s:o},"
 		"s:o}",
@@ -168,8 +168,8 @@ static bool fits(const json_t *f, struct box *b, bool all, int64_t before,
 	if ((before && s.v.created_ns >= before) ||
 	    (since && s.v.created_ns <= since))
 		return false;
-	s.extra = doc_of(s.v.extra);
-	s.spec = doc_of(s.v.spec);
+	s.extra = member_doc(s.v.extra);
+	s.spec = member_doc(s.v.spec);
 	ok = filters_any(f, "id", fits_id, &s) &&
 	     filters_any(f, "name", fits_name, &s) &&
 	     filters_any(f, "status", fits_status, &s) &&
@@ -207,7 +207,7 @@ static int64_t made(struct http_request *r, struct docker *d, const json_t *f,
 		return 0;
 	b = box_find(d->m, http_peer(r), text, &err);
 	if (!b) {
-		fail_err(r, &err, text);
+		answer_err(r, &err, text);
 		return -1;
 	}
 	box_look(b, &v);
@@ -253,7 +253,7 @@ HANDLER(get_containers)
 	/* docker-py says -1 for "no limit". */
 	if (text && *text && *text != '-' &&
 	    num_parse(text, 1000000, &limit) < 0) {
-		fail(r, 400, "limit: '%.40s' is not a number", text);
+		answer_fail(r, 400, "limit: '%.40s' is not a number", text);
 		return;
 	}
 	f = need_filters(r,
@@ -262,7 +262,7 @@ HANDLER(get_containers)
 		return;
 	if (filters_has(f, "status") &&
 	    filters_any(f, "status", state_check, &bad))
-		fail(r, 400, "invalid filter 'status=%.40s'", bad);
+		answer_fail(r, 400, "invalid filter 'status=%.40s'", bad);
 	else
 		answer_list(r, d, f, limit);
 	json_decref(f);

@@ -126,7 +126,8 @@ static bool time_asked(struct http_request *r, const char *name, int64_t *ret)
 
 	*ret = 0;
 	if (text && *text && time_parse(text, ret) < 0) {
-		fail(r, 400, "invalid value for \"%s\": %.60s", name, text);
+		answer_fail(r, 400, "invalid value for \"%s\": %.60s", name,
+			    text);
 		return false;
 	}
 	return true;
@@ -149,8 +150,9 @@ HANDLER(get_logs)
 	if (!b)
 		return;
 	if (!want.stdout_ && !want.stderr_) {
-		fail(r, 400,
-		     "Bad parameters: you must choose at least one stream");
+		answer_fail(
+			r, 400,
+			"Bad parameters: you must choose at least one stream");
 		return;
 	}
 	if (!time_asked(r, "since", &want.since_ns) ||
@@ -164,7 +166,7 @@ HANDLER(get_logs)
 	sink.arg = l;
 	l->feed = box_logs(b, &want, &sink, &err);
 	if (!l->feed) {
-		fail_err(r, &err, v.id);
+		answer_err(r, &err, v.id);
 		return;
 	}
 	l->out.r = r;

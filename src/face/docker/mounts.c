@@ -186,7 +186,7 @@ int take_tmpfs(struct making *k, json_t *v, const char *where)
 static int mount_bind(struct making *k, json_t *m, const char *where)
 {
 	json_t *o = json_object_get(m, "BindOptions");
-	const char *propagation = doc_str(o, "Propagation");
+	const char *propagation = member_str(o, "Propagation");
 	bool is_ro = json_is_true(json_object_get(m, "ReadOnly"));
 
 	if (is_requested(json_object_get(o, "NonRecursive")) ||
@@ -202,13 +202,13 @@ static int mount_bind(struct making *k, json_t *m, const char *where)
 			      where);
 	if (take_mode(k, propagation, &is_ro, where) < 0)
 		return -1;
-	if (*doc_str(m, "Source") != '/')
+	if (*member_str(m, "Source") != '/')
 		return say_no(&k->said, 400,
 			      "%s: invalid mount config for type \"bind\": "
 			      "mount path must be absolute",
 			      where);
-	return add_bind(k, doc_str(m, "Source"), doc_str(m, "Target"), is_ro,
-			where);
+	return add_bind(k, member_str(m, "Source"), member_str(m, "Target"),
+			is_ro, where);
 }
 
 static int mount_tmpfs(struct making *k, json_t *m, const char *where)
@@ -232,7 +232,8 @@ static int mount_tmpfs(struct making *k, json_t *m, const char *where)
 				 (unsigned long long)mode);
 	if (json_is_true(json_object_get(m, "ReadOnly")))
 		(void)buf_printf(&out, "%sro", out.len ? "," : "");
-	r = add_tmpfs(k, doc_str(m, "Target"), out.data ? out.data : "", where);
+	r = add_tmpfs(k, member_str(m, "Target"), out.data ? out.data : "",
+		      where);
 	buf_done(&out);
 	return r;
 }
@@ -240,7 +241,7 @@ static int mount_tmpfs(struct making *k, json_t *m, const char *where)
 /* Without a source: a directory of the box's own. */
 static int mount_volume(struct making *k, json_t *m, const char *where)
 {
-	const char *source = doc_str(m, "Source");
+	const char *source = member_str(m, "Source");
 
 	if (*source)
 		return say_no(&k->said, 501,
@@ -253,9 +254,9 @@ static int mount_volume(struct making *k, json_t *m, const char *where)
 			      "cordon: %s.VolumeOptions.DriverConfig is "
 			      "refused: there are no volume drivers",
 			      where);
-	if (check_path(k, doc_str(m, "Target"), where) < 0)
+	if (check_path(k, member_str(m, "Target"), where) < 0)
 		return -1;
-	set_add(k, "writable", doc_str(m, "Target"));
+	set_add(k, "writable", member_str(m, "Target"));
 	return 0;
 }
 
@@ -274,7 +275,7 @@ int take_mounts(struct making *k, json_t *v, const char *where)
 		return say_no(&k->said, 400, "%s: a list is expected", where);
 	json_array_foreach(v, i, m)
 	{
-		const char *type = doc_str(m, "Type");
+		const char *type = member_str(m, "Type");
 		size_t t = 0;
 
 		while (t < ARRAY_SIZE(types) &&

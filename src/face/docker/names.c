@@ -95,7 +95,7 @@ bool ref_is_host(const char *text)
 	return ref_is_same(text, "host");
 }
 
-bool name_check(const char *name)
+bool container_name_check(const char *name)
 {
 	size_t len = strlen(name);
 

@@ -24,16 +24,17 @@ void docker_policy(struct docker *d, const struct peer *peer,
 	json_t *exec;
 
 	manager_look(d->m, peer, &v);
-	note = doc_of(v.policy_note);
+	note = member_doc(v.policy_note);
 	docker = json_object_get(note, "docker");
 	exec = json_object_get(docker, "exec");
 	/* Nothing known: what the shipped default says. */
 	*ret = (struct docker_policy){
 		.allow_root_inside = json_is_true(
 			json_object_get(docker, "allow_root_inside")),
-		.kill_on_disconnect = strcmp(doc_str(exec, "on_disconnect"),
+		.kill_on_disconnect = strcmp(member_str(exec, "on_disconnect"),
 					     "kill") == 0,
-		.kill_children = strcmp(doc_str(exec, "children"), "kill") == 0,
+		.kill_children = strcmp(member_str(exec, "children"), "kill") ==
+				 0,
 		.shims = !json_is_false(json_object_get(exec, "shims")),
 		.max_output = number_of(json_object_get(exec, "max_output"), 0),
 		.log_max = number_of(json_object_get(docker, "log_max"),

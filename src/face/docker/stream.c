@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <sys/uio.h>
 
-void frame_head(unsigned char ret[FRAME_HEAD], int stream, size_t len)
+void frame_make(unsigned char ret[FRAME_HEAD], int stream, size_t len)
 {
 	memset(ret, 0, FRAME_HEAD);
 	ret[0] = (unsigned char)stream;
@@ -28,7 +28,7 @@ static size_t write_pipe(struct out *o, int stream, const char *data,
 	v[1].iov_len = MIN(MIN(len, room), FRAME_MAX);
 	if (v[1].iov_len == 0)
 		return 0;
-	frame_head(head, stream, v[1].iov_len);
+	frame_make(head, stream, v[1].iov_len);
 	(void)pipe_write(o->p, v + skip, (int)(2 - skip));
 	return v[1].iov_len;
 }
@@ -42,7 +42,7 @@ static size_t write_answer(struct out *o, int stream, const char *data,
 
 	if (!o->is_framed)
 		return http_write(o->r, data, len);
-	frame_head(head, stream, n);
+	frame_make(head, stream, n);
 	o->rest = malloc(FRAME_HEAD + n);
 	if (!o->rest)
 		abort();

@@ -23,7 +23,7 @@ struct out {
 	size_t rest_at, rest_len;
 };
 
-void frame_head(unsigned char ret[FRAME_HEAD], int stream, size_t len);
+void frame_make(unsigned char ret[FRAME_HEAD], int stream, size_t len);
 /* How many bytes of the payload were taken. */
 size_t out_write(struct out *o, int stream, const char *data, size_t len);
 /* True when nothing waits here any more. */

@@ -148,7 +148,7 @@ static void df_have(void *arg, json_t *images, const struct err *err)
 
 	l->query = NULL;
 	if (err) {
-		fail_err(r, err, "");
+		answer_err(r, err, "");
 		return;
 	}
 	json_array_foreach(images, i, v)
@@ -223,7 +223,7 @@ HANDLER(get_network)
 	if (strcmp(name, "none") == 0 || strcmp(name, "bridge") == 0)
 		answer_json(r, 200, network(name));
 	else
-		fail(r, 404, "network %.200s not found", name);
+		answer_fail(r, 404, "network %.200s not found", name);
 }
 
 HANDLER(get_volumes)
@@ -235,7 +235,7 @@ HANDLER(get_volumes)
 HANDLER(get_volume)
 {
 	(void)ctx;
-	fail(r, 404, "get %.200s: no such volume", http_param(r, 0));
+	answer_fail(r, 404, "get %.200s: no such volume", http_param(r, 0));
 }
 
 HANDLER(get_plugins)
@@ -247,5 +247,5 @@ HANDLER(get_plugins)
 HANDLER(get_plugin)
 {
 	(void)ctx;
-	fail(r, 404, "plugin \"%.200s\" not found", http_param(r, 0));
+	answer_fail(r, 404, "plugin \"%.200s\" not found", http_param(r, 0));
 }

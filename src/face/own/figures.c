@@ -218,7 +218,8 @@ OWN_HANDLER(own_events)
 	struct watching *w;
 	int64_t since;
 
-	if (!own_number(r, "since_ms", INT64_MAX / 1000000, &since))
+	/* 0 of the manager's is none, ours is all. */
+	if (!own_number(r, "since_ms", -1, &since))
 		return;
 	w = calloc(1, sizeof(*w));
 	if (!w) {
@@ -228,9 +229,10 @@ OWN_HANDLER(own_events)
 	w->r = r;
 	http_set_data(r, w, watching_gone);
 	http_begin(r, 200, OWN_JSON, false);
-	w->watch = events_watch(ctx, http_peer(r),
-				MIN(since, INT64_MAX / 1000000) * 1000000,
-				on_event, w);
+	w->watch = events_watch(
+		ctx, http_peer(r),
+		since < 0 ? 0 : MIN(since, INT64_MAX / 1000000) * 1000000 + 1,
+		on_event, w);
 	if (!own_flag(r, "follow", true))
 		http_end(r);
 }

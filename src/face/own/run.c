@@ -162,6 +162,7 @@ static void finish(struct running *n)
 		json_str(&j, "event", "result");
 		json_raw(&j, "result", text);
 		json_close(&j, '}');
+		(void)buf_puts(&b, "\n");
 		http_finish(n->r, b.data, b.len);
 		buf_done(&b);
 	} else {
