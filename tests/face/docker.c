@@ -1041,6 +1041,15 @@ TEST(execs)
 	       "\"Privileged\":false,\"ConsoleSize\":[24,80]}",
 	       201, "{\"Id\":\"" E64 "\"}");
 	CHECK_STR(fake.exec_env, "A=b");
+	expect("POST", "/containers/web/exec",
+	       "{\"Cmd\":[\"a\"],\"User\":\"0\"}", 201,
+	       "\"Warnings\":[\"cordon: User 0 is replaced");
+	CHECK_STR(fake.exec_user, "");
+	expect("POST", "/containers/web/exec",
+	       "{\"Cmd\":[\"sh\",\"-c\",\"x\"],\"Env\":[\"A=b\"],\"WorkingDir\""
+	       ":\"/w\",\"User\":\"nobody\",\"AttachStdout\":true,"
+	       "\"AttachStderr\":true,\"ConsoleSize\":[24,80]}",
+	       201, E64);
 	CHECK_STR(fake.exec_dir, "/w");
 	CHECK_STR(fake.exec_user, "nobody");
 	CHECK_INT(fake.exec_want.rows, 24);
