@@ -511,7 +511,6 @@ TEST(what_is_asked_arrives)
 		    "128}]"),
 		  "\"ulimit\":[\"nofile=64:128\"]" },
 		{ H("\"OomScoreAdj\":500"), "\"oom_score_adj\":500" },
-		{ H("\"GroupAdd\":[\"44\"]"), "\"group_add\":[\"44\"]" },
 		{ H("\"ExtraHosts\":[\"a:1.2.3.4\"]"),
 		  "\"add_host\":[\"a:1.2.3.4\"]" },
 		{ H("\"StorageOpt\":{\"size\":\"1g\"}"),
@@ -562,9 +561,7 @@ TEST(what_the_policy_says_of_the_face)
 		    "\"exec\":{\"on_disconnect\":\"kill\",\"children\":\"kill\""
 		    ",\"shims\":false,\"max_output\":77}}}";
 	expect("POST", "/containers/create",
-	       "{\"Image\":\"i\",\"User\":\"root\",\"HostConfig\":{\"GroupAdd\""
-	       ":[\"0\"]}}",
-	       201, "\"Warnings\":[]");
+	       "{\"Image\":\"i\",\"User\":\"root\"}", 201, "\"Warnings\":[]");
 	CHECK_HAS(fake.settings, "\"user\":\"root\"");
 	CHECK(fake.want.kill_on_disconnect && fake.want.kill_exec_rest);
 	CHECK(!fake.want.shims);
