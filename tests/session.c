@@ -962,8 +962,12 @@ static int connect_as(int listener, uid_t uid)
 
 	(void)snprintf(name.sun_path, sizeof(name.sun_path), "%s/s", peer_dir);
 	if (pid == 0) {
-		int sock = socket(AF_UNIX, SOCK_STREAM, 0);
+		int sock;
 
+		/* Not the keeper's socket above all: it must see us go. */
+		for (int fd = 3; fd < 1024; fd++)
+			(void)close(fd);
+		sock = socket(AF_UNIX, SOCK_STREAM, 0);
 		if (uid && (setgroups(0, NULL) < 0 || setgid(uid) < 0 ||
 			    setuid(uid) < 0))
 			_exit(1);
@@ -1187,20 +1191,38 @@ TEST_WHERE(s53_an_ordinary_keeper_serves_its_own_user, geteuid() != 0)
 	peer_begin();
 	listener = listen_there();
 	self = connect_as(listener, 0);
-	b = open_volume("theirs", "ro", self);
+	b = open_volume("open", "ro", self);
 	CHECK(b->ready);
-	CHECK_INT(exit_of(run_sh(b, "ls /v")), 0);
+	CHECK_STR(run_sh(b, "cat /v/f")->out, "shown\n");
 	close_one(b, false);
 	peer_end();
 }
 
 /* Nothing is left */
 
+/* The first name in a directory of the runtime directory, "": it is empty. */
+static const char *first_in(const char *name)
+{
+	static char ret[300];
+	char path[200];
+	DIR *d;
+	struct dirent *e;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", runtime_dir, name);
+	ret[0] = '\0';
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			(void)snprintf(ret, sizeof(ret), "%s", e->d_name);
+	if (d)
+		(void)closedir(d);
+	return ret;
+}
+
 TEST(s60_killed_keeper_leaves_nothing)
 {
 	struct box_s *b[3];
 	struct ran *r;
-	char record[300];
 	int lost = 0;
 
 	begin();
@@ -1224,30 +1246,15 @@ TEST(s60_killed_keeper_leaves_nothing)
 	CHECK(WAIT_FOR(r->fds[0] < 0, 5000)); /* all writers are dead */
 	/* Groups are there until the next start, then no more. */
 	if (!best_effort)
-		CHECK(count_groups("") > 0);
-	(void)snprintf(record, sizeof(record), "ls %s/keepers | wc -l",
-		       runtime_dir);
+		CHECK(count_groups("") >= 3);
 	sessions_free(all);
-	{
-		char keep[128];
-		FILE *p;
-		int n = -1;
-
-		(void)snprintf(keep, sizeof(keep), "%s", runtime_dir);
-		rans = NULL;
-		start_keeper();
-		b[0] = open_one("");
-		close_one(b[0], false);
-		sessions_free(all);
-		(void)waitpid(keeper_pid, NULL, 0);
-		CHECK_STR(runtime_dir, keep);
-		p = popen(record, "r");
-		if (p && fscanf(p, "%d", &n) != 1)
-			n = -1;
-		if (p)
-			(void)pclose(p);
-		CHECK_INT(n, 0);
-	}
+	rans = NULL;
+	start_keeper();
+	b[0] = open_one("");
+	close_one(b[0], false);
+	sessions_free(all);
+	(void)waitpid(keeper_pid, NULL, 0);
+	CHECK_STR(first_in("keepers"), "");
 	forget_runtime();
 }
 
@@ -1354,9 +1361,11 @@ TEST(s62_a_closed_client_ends_all)
 TEST(s63_many_programs_leave_nothing)
 {
 	struct box_s *b;
+	long t;
 
 	begin();
-	b = open_one("");
+	b = open_one("cpus=1");
+	t = now_ms();
 	for (int i = 0; i < 200; i++) {
 		struct ran *r = start_in(b, NOT_HOW, "true", NULL);
 
@@ -1365,10 +1374,149 @@ TEST(s63_many_programs_leave_nothing)
 		rans = NULL;
 		free(r);
 	}
+	printf("# 200 programs in %ld ms\n", now_ms() - t);
 	CHECK(WAIT_FOR(count_groups("p[0-9]*") == 0, 3000));
-	CHECK_STR(run_sh(b, "ls -d /proc/[0-9]* | wc -l")->out, "4\n");
+	/* init, sh, ls and wc; the last may be late. */
+	CHECK(atoi(run_sh(b, "ls -d /proc/[0-9]* | wc -l")->out) <= 4);
 	close_one(b, false);
 	stop_keeper();
+}
+
+/* A keeper that dies at a certain moment, as by kill -9. */
+TEST(s64_dying_at_any_moment_leaves_nothing)
+{
+	static const char *const moments[] = {
+		"world",  "record", "cgroup", "birth",  "ids",
+		"groups", "ready",  "begun",  "closed",
+	};
+	char libexec[4200];
+	char die_at[64];
+
+	(void)snprintf(libexec, sizeof(libexec), "%s/tests", build_dir());
+	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
+		static const struct session_events events = { on_ready,
+							      on_ended };
+		struct box_s b = { 0 };
+		struct prepared p;
+		struct session_want want = { .peer = NO_FD, .shelf = 3 };
+		struct err err = { 0 };
+		int status = 0;
+
+		(void)snprintf(die_at, sizeof(die_at), "keeper-%s", moments[i]);
+		(void)setenv("CORDON_TEST_DIE", die_at, 1);
+		(void)setenv("CORDON_LIBEXEC", libexec, 1);
+		start_keeper();
+		best_effort = true;
+		p = prepare_for("");
+		want.box = p.box;
+		b.s = session_open(all, &want, &events, &b, &err);
+		if (b.s && WAIT_FOR(b.ready || b.ended, 5000) && b.ready) {
+			(void)start_in(&b, NOT_HOW, "sleep", "100", NULL);
+			(void)WAIT_FOR(b.ended, 300);
+			if (!b.ended)
+				session_close(b.s, true);
+			(void)WAIT_FOR(b.ended, 5000);
+		}
+		CHECK(!b.s || b.ended);
+		(void)waitpid(keeper_pid, &status, 0);
+		if (!WIFSIGNALED(status))
+			printf("# it did not die at '%s'\n", moments[i]);
+		CHECK(WIFSIGNALED(status));
+		prepared_done(&p);
+		sessions_free(all);
+		rans = NULL;
+		/* The next one finds what was left. */
+		(void)unsetenv("CORDON_TEST_DIE");
+		start_keeper();
+		{
+			struct box_s *next = open_one("");
+
+			CHECK_INT(exit_of(run_sh(next, "exit 1")), 1);
+			close_one(next, false);
+		}
+		sessions_free(all);
+		(void)waitpid(keeper_pid, NULL, 0);
+		rans = NULL;
+		CHECK_INT(count_groups(""), 0);
+		CHECK_STR(first_in("keepers"), "");
+	}
+	forget_runtime();
+}
+
+/*
+ * A client that has lost its mind: messages of all kinds with any numbers and
+ * any descriptors. The keeper may cut it off; it must not crash.
+ */
+TEST(s65_any_message_is_survived)
+{
+	unsigned int seed = 1;
+	int n_kept = 0;
+
+	for (int round = 0; round < 12; round++) {
+		struct prepared p;
+		int fds[6];
+		int pair[2];
+		int status = 0;
+
+		start_keeper();
+		best_effort = true;
+		p = prepare_for("");
+		fds[0] = p.box;
+		fds[1] = p.work;
+		fds[2] = open("/dev/null", O_RDWR | O_CLOEXEC);
+		fds[3] = open("/", O_PATH | O_CLOEXEC);
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) <
+		    0)
+			_exit(1);
+		fds[4] = pair[0];
+		fds[5] = memfd_create("x", MFD_CLOEXEC);
+		for (int i = 0; i < 150; i++) {
+			struct wire_ask ask;
+			int some[5];
+			int n = (int)(rand_r(&seed) % 6);
+
+			for (int k = 0; k < n; k++)
+				some[k] = fds[rand_r(&seed) % 6];
+			for (size_t k = 0; k < sizeof(ask); k++)
+				((unsigned char *)&ask)[k] = (unsigned char)
+					rand_r(&seed);
+			ask.type = WIRE_OPEN + rand_r(&seed) % 12;
+			ask.job = 1 + rand_r(&seed) % 3;
+			ask.exec = 1 + rand_r(&seed) % 5;
+			ask.flags &= 7;
+			if (rand_r(&seed) % 2)
+				ask.value %= 70;
+			if (ask.type == WIRE_OPEN && rand_r(&seed) % 4) {
+				some[0] = p.box;
+				n = 1;
+				ask.flags = 0;
+			}
+			if (ask.type == WIRE_EXEC && rand_r(&seed) % 4) {
+				some[0] = p.work;
+				some[1] = some[2] = some[3] = fds[2];
+				n = ask.flags & WIRE_ASK_TTY ? 1 : 4;
+			}
+			if (rand_r(&seed) % 40 == 0)
+				n = 5;
+			if (io_send_now(keeper_sock, &ask, sizeof(ask), some,
+					n) == -EPIPE)
+				break;
+			if (i % 10 == 0)
+				(void)usleep(3000);
+			n_kept++;
+		}
+		prepared_done(&p);
+		for (int i = 2; i < 6; i++)
+			(void)close(fds[i]);
+		(void)close(pair[1]);
+		sessions_free(all);
+		(void)waitpid(keeper_pid, &status, 0);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		CHECK_INT(count_groups(""), 0);
+	}
+	printf("# %d messages were taken\n", n_kept);
+	CHECK(n_kept > 100);
+	forget_runtime();
 }
 
 TAP_MAIN()

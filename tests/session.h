@@ -60,6 +60,7 @@ struct ran {
 
 static struct sessions *all;
 static pid_t keeper_pid;
+static int keeper_sock; /* of `all` */
 static struct ran *rans;
 static bool best_effort; /* this user has no cgroups */
 static char runtime_dir[128];
@@ -130,6 +131,7 @@ static inline void start_keeper(void)
 		_exit(127);
 	}
 	(void)close(pair[1]);
+	keeper_sock = pair[0];
 	all = sessions_new(pair[0], &err);
 	if (!all)
 		die("sessions", &err);

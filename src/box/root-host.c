@@ -98,7 +98,7 @@ void root_devices(struct pack *p, struct wire_box *box,
 		  const struct cordon_spec *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
-		if (s->tty || i + 1 < ARRAY_SIZE(devices))
+		if (s->tty || s->stays || i + 1 < ARRAY_SIZE(devices))
 			pack_mount(p, box, WIRE_DEV, 0, devices[i].path,
 				   devices[i].path)
 				->dev = devices[i].dev;

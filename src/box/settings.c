@@ -576,7 +576,7 @@ static bool is_user_name(const char *v)
 	return len > 0 && len < 64 &&
 	       strspn(v, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			 "0123456789_.-$") == len &&
-	       v[0] != '-';
+	       v[0] != '-' && strspn(v, "0123456789") != len;
 }
 
 /* UID[:GID], or names: of the root's passwd, which is ours, or an image's. */

@@ -249,7 +249,8 @@ static int docker_word(struct cordon_spec *s, const char *word,
 		if (len < sizeof(name))
 			memcpy(name, word + 2, len);
 		setting = is_docker(name) ? setting_find(name) : NULL;
-		value += value ? 1 : 0;
+		if (value)
+			value++;
 	} else if (word[0] == '-' && word[1] && !word[2]) {
 		setting = setting_find_letter(word[1]);
 		value = NULL;

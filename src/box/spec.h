@@ -103,6 +103,8 @@ struct cordon_spec {
 	bool has_writable; /* the request itself says which are */
 	bool interactive;
 	bool tty;
+	bool stays; /* the box outlives its first program: any may have a
+		       terminal */
 	bool continue_on_error;
 	bool no_ledger;
 	bool witness;  /* count refused sockets; for tests of a policy */

@@ -825,7 +825,7 @@ layer() {
 }
 
 @test "policy: the presets are valid and pass their tests" {
-	for name in strict data-analysis shell-tools build cautious; do
+	for name in strict data-analysis shell-tools build cautious daemon; do
 		run --separate-stderr "$cordon" policy check "$top/presets/$name.yaml"
 		is "$status" 0
 		printf 'version: 1\nextends: %s\n' "$name" >cordon.yaml

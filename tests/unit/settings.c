@@ -62,7 +62,7 @@ static const struct {
 	{ "copy-out", "*.txt=out|a=b=c", "*.txt|=out|*.txt=|" },
 	{ "workdir", "/tmp|/a/b|/", "tmp|/a/../b|/proc|/proc/self/cwd|" },
 	{ "user", "0|65534|1000:100|root|nobody:nogroup|0:0|someone|1:x",
-	  "-1|-x|some one|1:|:1|a/b|a:b:c|" },
+	  "-1|-x|4294967295|1:4294967295|some one|1:|:1|a/b|a:b:c|" },
 	{ "writable", "/opt/x", "x|/|/..|" },
 	{ "env", "A=1|A=|a=b=c|A", "=1|" },
 	{ "env-file", "/dev/null", "/nonexistent/file|" },

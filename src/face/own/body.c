@@ -178,7 +178,7 @@ static int digit_of(char c)
 	return p ? (int)(p - digits) : -1;
 }
 
-char *base64_decode(const char *text, size_t *ret_len)
+char *own_base64(const char *text, size_t *ret_len)
 {
 	size_t len = strlen(text);
 	char *out = malloc(len / 4 * 3 + 4);
@@ -206,7 +206,7 @@ char *base64_decode(const char *text, size_t *ret_len)
 	return out;
 }
 
-char *doc_member(const char *json, const char *name)
+char *own_doc_member(const char *json, const char *name)
 {
 	json_t *root = json ? json_loads(json, FLAGS, NULL) : NULL;
 	const json_t *v = json_object_get(root, name);
@@ -216,7 +216,7 @@ char *doc_member(const char *json, const char *name)
 	return text;
 }
 
-double doc_number(const char *json, const char *name, double other)
+double own_doc_number(const char *json, const char *name, double other)
 {
 	json_t *root = json ? json_loads(json, FLAGS, NULL) : NULL;
 	const json_t *v = json_object_get(root, name);
@@ -226,7 +226,7 @@ double doc_number(const char *json, const char *name, double other)
 	return n;
 }
 
-void doc_list(const char *json, const char *name, struct strv *ret)
+void own_doc_list(const char *json, const char *name, struct strv *ret)
 {
 	json_t *root = json ? json_loads(json, FLAGS, NULL) : NULL;
 	const json_t *list = name ? json_object_get(root, name) : root;

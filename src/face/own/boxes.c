@@ -32,8 +32,8 @@ static void put_raw_or(struct json *j, const char *name, const char *json,
 
 static void put_entry(struct json *j, const struct box_view *v)
 {
-	_cleanup_free_ char *image = doc_member(v->spec, "image");
-	_cleanup_free_ char *command = doc_member(v->spec, "command");
+	_cleanup_free_ char *image = own_doc_member(v->spec, "image");
+	_cleanup_free_ char *command = own_doc_member(v->spec, "command");
 	bool has_ended = v->state == BOX_EXITED;
 
 	json_str(j, "id", v->id);
@@ -219,7 +219,7 @@ static void made(void *arg, struct box *b, const struct err *err)
 
 static bool has_image(const char *settings)
 {
-	_cleanup_free_ char *image = doc_member(settings, "image");
+	_cleanup_free_ char *image = own_doc_member(settings, "image");
 
 	return image && strcmp(image, "null") != 0 &&
 	       strcmp(image, "\"host\"") != 0;
@@ -246,7 +246,7 @@ static int fill(struct box_want *to, const struct want *w, struct err *err)
 		.exec_timeout_us = w->exec_us,
 	};
 	if (w->stop_signal) {
-		to->stop_signal = signal_of(w->stop_signal);
+		to->stop_signal = own_signal_of(w->stop_signal);
 		if (!to->stop_signal)
 			return err_set(err, MGR_INVALID,
 				       "'stop_signal' takes a signal, such as "

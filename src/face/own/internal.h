@@ -52,7 +52,7 @@ bool own_number(struct http_request *r, const char *name, int64_t other,
 		int64_t *ret);
 bool own_signal(struct http_request *r, int other, int *ret);
 /* "TERM", "SIGTERM", "15"; 0: there is none such. */
-int signal_of(const char *text);
+int own_signal_of(const char *text);
 
 /* Documents. */
 struct json;
@@ -74,8 +74,8 @@ struct body_member {
 	const char *name;
 	enum body_kind kind;
 	size_t offset; /* const char *, bool, int64_t, uint64_t (us), */
-		       /* const char *const *, const char * (JSON) */
-	char type;     /* BODY_JSON: '{' or '[' */
+	/* const char *const *, const char * (JSON) */
+	char type; /* BODY_JSON: '{' or '[' */
 };
 struct body {
 	void *root; /* json_t */
@@ -86,12 +86,12 @@ int body_read(struct http_request *r, const struct body_member *table, size_t n,
 	      void *ret, struct body *b, struct err *err);
 void body_done(struct body *b);
 /* The caller's; NULL if it is none. */
-char *base64_decode(const char *text, size_t *ret_len);
+char *own_base64(const char *text, size_t *ret_len);
 /* A member of an object as JSON, the caller's; NULL if there is none. */
-char *doc_member(const char *json, const char *name);
-double doc_number(const char *json, const char *name, double other);
+char *own_doc_member(const char *json, const char *name);
+double own_doc_number(const char *json, const char *name, double other);
 /* Adds the strings of a list; name NULL: the document is the list. */
-void doc_list(const char *json, const char *name, struct strv *ret);
+void own_doc_list(const char *json, const char *name, struct strv *ret);
 
 /* result.c: the document of a run (cordon-result(5)), the caller's. */
 struct capture;
@@ -106,7 +106,7 @@ struct run_facts {
 	struct capture *out, *err, *both;
 	uint64_t timeout_us; /* 0: the spec's */
 };
-char *result_document(const struct run_facts *f);
+char *own_result(const struct run_facts *f);
 
 /* pump.c: the streams of a program on a pipe. */
 struct pump;
@@ -116,7 +116,7 @@ void pump_set_feed(struct pump *p, struct feed *f);
 void pump_open(struct pump *p, struct http_request *r); /* the upgrade */
 void pump_free(struct pump *p);                         /* without one */
 #define PUMP_HEAD 8
-void frame_head(char head[PUMP_HEAD], int stream, size_t len);
+void own_frame_head(char head[PUMP_HEAD], int stream, size_t len);
 
 #define OWN_HANDLER(name) void name(struct http_request *r, void *ctx)
 OWN_HANDLER(own_version);

@@ -246,7 +246,7 @@ bool own_number(struct http_request *r, const char *name, int64_t other,
 	return true;
 }
 
-int signal_of(const char *text)
+int own_signal_of(const char *text)
 {
 	uint64_t n;
 
@@ -270,7 +270,7 @@ bool own_signal(struct http_request *r, int other, int *ret)
 	*ret = other;
 	if (!text || !*text)
 		return true;
-	*ret = signal_of(text);
+	*ret = own_signal_of(text);
 	return *ret ? true : bad_query(r, "signal", "a signal, such as TERM");
 }
 

@@ -24,7 +24,7 @@ struct pump {
 	bool is_raw, has_ended, is_blocked;
 };
 
-void frame_head(char head[PUMP_HEAD], int stream, size_t len)
+void own_frame_head(char head[PUMP_HEAD], int stream, size_t len)
 {
 	memset(head, 0, PUMP_HEAD);
 	head[0] = (char)stream;
@@ -48,7 +48,7 @@ static size_t on_output(void *arg, int stream, const char *data, size_t len)
 	p->is_blocked = n < len;
 	if (n == 0)
 		return 0;
-	frame_head(head, stream, n);
+	own_frame_head(head, stream, n);
 	(void)pipe_write(p->pipe, v, 2);
 	return n;
 }

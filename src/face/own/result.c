@@ -27,7 +27,7 @@ static void take_stream(struct stream *s, struct capture *c)
 
 static uint64_t number(const char *spec, const char *name, uint64_t other)
 {
-	double n = doc_number(spec, name, -1);
+	double n = own_doc_number(spec, name, -1);
 
 	return n < 0 ? other : (uint64_t)n;
 }
@@ -49,8 +49,9 @@ static void take_limits(struct cordon_spec *s, const struct run_facts *f)
 	s->nofile = number(json, "files", s->nofile);
 	s->fsize = number(json, "file_size", s->fsize);
 	s->cpu_period_us = 100000;
-	s->cpu_quota_us = (uint64_t)(doc_number(json, "cpus", 0.5) * 100000);
-	doc_list(json, "command", &s->command);
+	s->cpu_quota_us = (uint64_t)(own_doc_number(json, "cpus", 0.5) *
+				     100000);
+	own_doc_list(json, "command", &s->command);
 }
 
 static void copy_limits(struct cordon_result *r, const struct cordon_spec *s)
@@ -120,7 +121,7 @@ static void add_to_both(const struct cordon_result *r, struct capture *both)
 	capture_add(both, text, strlen(text));
 }
 
-char *result_document(const struct run_facts *f)
+char *own_result(const struct run_facts *f)
 {
 	struct cordon_result *r = calloc(1, sizeof(*r));
 	struct cordon_spec *s = cordon_spec_new();
@@ -132,7 +133,7 @@ char *result_document(const struct run_facts *f)
 		take_limits(s, f);
 		copy_limits(r, s);
 		judge(r, s, f);
-		doc_list(f->warnings, NULL, &r->warnings);
+		own_doc_list(f->warnings, NULL, &r->warnings);
 		r->has_output = f->is_code;
 		if (f->is_code)
 			add_to_both(r, f->both);

@@ -139,7 +139,7 @@ static char *document(struct running *n)
 	if (!f.outcome && !f.refusal)
 		(void)err_set(&n->refusal, MGR_LOST, "its end was not seen");
 	f.refusal = n->refusal.code ? &n->refusal : NULL;
-	return result_document(&f);
+	return own_result(&f);
 }
 
 static void finish(struct running *n)
@@ -423,7 +423,7 @@ static int take_input(struct running *n, const struct want *w, struct err *err)
 		n->input = strdup(w->stdin_);
 		n->input_len = strlen(w->stdin_);
 	} else if (w->stdin_b64) {
-		n->input = base64_decode(w->stdin_b64, &n->input_len);
+		n->input = own_base64(w->stdin_b64, &n->input_len);
 		if (!n->input)
 			return err_set(err, MGR_INVALID,
 				       "'stdin_b64' takes base64");
@@ -462,7 +462,7 @@ static struct running *running_new(struct http_request *r, struct manager *m,
 
 	if (!n)
 		return NULL;
-	output = doc_number(w->settings, "output_limit", 1 << 20);
+	output = own_doc_number(w->settings, "output_limit", 1 << 20);
 	if (output >= 0 && output < MAX_KEPT)
 		limit = (uint64_t)output;
 	n->r = r;

@@ -81,7 +81,7 @@ static size_t on_line(void *arg, int stream, int64_t time_ns, const char *data,
 
 	if (http_room(l->r) < whole + PUMP_HEAD + 64)
 		return 0;
-	frame_head(head, stream, whole);
+	own_frame_head(head, stream, whole);
 	if (!l->is_raw)
 		(void)http_write(l->r, head, sizeof(head));
 	(void)http_write(l->r, text, before);

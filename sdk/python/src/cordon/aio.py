@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
-from typing import Any, AsyncIterator, Mapping
+from typing import Any, AsyncGenerator, AsyncIterator, Mapping
 
 from . import _calls
 from ._calls import CodeLike, Command
@@ -26,7 +26,7 @@ class _Answer:
                  writer: asyncio.StreamWriter, head: Head):
         self.reader, self.writer, self.head = reader, writer, head
 
-    async def parts(self) -> AsyncIterator[bytes]:
+    async def parts(self) -> AsyncGenerator[bytes, None]:
         if not self.head.has_body:
             return
         if self.head.is_chunked:
@@ -144,15 +144,16 @@ class _Asker:
         async with self.open(call) as answer:
             return await answer.whole()
 
-    async def lines(self, call: Call) -> AsyncIterator[Any]:
+    async def lines(self, call: Call) -> AsyncGenerator[Any, None]:
         async with self.open(call) as answer:
             have = b""
-            async for part in answer.parts():
-                have += part
-                *whole, have = have.split(b"\n")
-                for line in whole:
-                    if line.strip():
-                        yield json.loads(line)
+            async with aclosing(answer.parts()) as parts:
+                async for part in parts:
+                    have += part
+                    *whole, have = have.split(b"\n")
+                    for line in whole:
+                        if line.strip():
+                            yield json.loads(line)
 
 
 class AsyncProcess:
@@ -366,11 +367,12 @@ async def _run(asker: _Asker, call: Call,
                on_output: OnOutput | None) -> Result:
     if on_output is None:
         return Result.of(await asker.ask(call))
-    async for line in asker.lines(call):
-        if line["event"] == "output":
-            on_output(output_of(line))
-        elif line["event"] == "result":
-            return Result.of(line["result"])
+    async with aclosing(asker.lines(call)) as lines:
+        async for line in lines:
+            if line["event"] == "output":
+                on_output(output_of(line))
+            elif line["event"] == "result":
+                return Result.of(line["result"])
     raise Unreachable("the daemon went before the run's end")
 
 

@@ -240,7 +240,8 @@ class DockerCommandLineCodeExecutor(_Base):
         self._stop_container, self._init_command = stop_container, init_command
         self._delete_tmp_files = delete_tmp_files
         self._functions_module = functions_module
-        self._volumes = {**(volumes or {}), **(extra_volumes or {})}
+        self._volumes = _check_volumes(
+            {**(volumes or {}), **(extra_volumes or {})})
         self._extra_hosts = dict(extra_hosts or {})
         self._kill_grace, self._total_timeout = kill_grace, total_timeout
         self._idle_timeout, self._socket = idle_timeout, socket
@@ -324,9 +325,6 @@ class DockerCommandLineCodeExecutor(_Base):
             mounts[os.path.abspath(self.bind_dir)] = {
                 "bind": WORKSPACE, "mode": "rw"}
         for source, how in self._volumes.items():
-            if set(how) - {"bind", "mode"} or "bind" not in how:
-                raise ValueError(f"volumes: '{source}' takes "
-                                 '{"bind": PATH, "mode": "ro" or "rw"}')
             mounts[os.path.abspath(source)] = {
                 "bind": how["bind"], "mode": how.get("mode", "ro")}
             self._make_point(how["bind"], source, here)
@@ -580,6 +578,16 @@ class DockerCommandLineCodeExecutor(_Base):
     @classmethod
     def _from_config(cls, config: Any) -> "DockerCommandLineCodeExecutor":
         return cls(**config.model_dump())
+
+
+def _check_volumes(volumes: Mapping[str, Mapping[str, str]]
+                   ) -> Mapping[str, Mapping[str, str]]:
+    for source, how in volumes.items():
+        if set(how) - {"bind", "mode"} or "bind" not in how or \
+                how.get("mode", "ro") not in ("ro", "rw"):
+            raise ValueError(f"volumes: '{source}' takes "
+                             '{"bind": PATH, "mode": "ro" or "rw"}')
+    return volumes
 
 
 def _time(value: str | float) -> str:
