@@ -432,7 +432,7 @@ TEST(the_usual_body_is_accepted)
 	r = fake_ask("POST", "/v1.50/containers/create?name=one", body);
 	CHECK_INT(r->status, 201);
 	CHECK_HAS(fake_out(r), "{\"Id\":\"" A64 "\",\"Warnings\":[]}");
-	CHECK_STR(fake.settings, "{\"image\":\"host\",\"read_only\":false}");
+	CHECK_STR(fake.settings, "{\"image\":\"host\"}");
 	CHECK_STR(fake.command, "true");
 	CHECK_STR(fake.name, "one");
 	CHECK(fake.want.auto_remove && fake.want.clamp && !fake.want.tty);
@@ -454,7 +454,7 @@ TEST(autogens_body)
 	CHECK_STR(fake.settings,
 		  "{\"image\":\"python:3-slim\",\"workdir\":\"/workspace\","
 		  "\"volumes\":[\"/tmp/w:/workspace:rw\"],\"entrypoint\":["
-		  "\"/bin/sh\"],\"read_only\":false}");
+		  "\"/bin/sh\"]}");
 	CHECK(fake.want.tty && fake.want.auto_remove && !fake.want.command);
 }
 
@@ -676,6 +676,18 @@ TEST(lowered_numbers_are_told)
 	expect("POST", "/containers/create", "{\"Image\":\"host\"}", 201,
 	       "[\"cordon: Memory 8589934592 lowered to policy maximum "
 	       "536870912\",\"cordon: more\"]");
+}
+
+/* Without a word of the client, the policy's holds; and it is said. */
+TEST(a_root_that_is_read_only_by_policy_is_told)
+{
+	fake_reset();
+	fake.spec = "{\"read_only\":true}";
+	expect("POST", "/containers/create", "{\"Image\":\"host\"}", 201,
+	       "the root file system is read-only");
+	expect("POST", "/containers/create",
+	       "{\"Image\":\"host\",\"HostConfig\":{\"ReadonlyRootfs\":true}}",
+	       201, "\"Warnings\":[]");
 }
 
 TEST(create_is_404_only_for_an_image)
