@@ -37,19 +37,18 @@ static int identity(const struct box *b)
 
 static int map_code(const struct order_answer *a)
 {
+	if (a->err.code == MGR_NO_IMAGE)
+		return MGR_NO_IMAGE;
 	switch (a->refused) {
 	case REFUSED_DENIED:
 		return MGR_DENIED;
 	case REFUSED_NOT_FOUND:
-		if (a->err.code == MGR_NO_IMAGE)
-			return MGR_NO_IMAGE;
 		return a->exit_code == 126 ? MGR_NOT_EXECUTABLE
 					   : MGR_NO_PROGRAM;
 	case REFUSED_INVALID:
 		return MGR_INVALID;
 	}
 	switch (a->err.code) {
-	case MGR_NO_IMAGE:
 	case MGR_INVALID:
 	case MGR_DENIED:
 	case MGR_BUSY:
