@@ -118,7 +118,7 @@ static inline void start_keeper(void)
 		_exit(1);
 	keeper_pid = fork();
 	if (keeper_pid == 0) {
-		int null = open("/dev/null", O_RDWR);
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		int far = fcntl(pair[1], F_DUPFD, 20);
 
 		(void)dup2(null, 0);
