@@ -53,6 +53,16 @@ void json_null(struct json *j, const char *name)
 	buf_puts(j->out, "null");
 }
 
+void json_raw(struct json *j, const char *name, const char *text)
+{
+	size_t len = strlen(text);
+
+	while (len > 0 && text[len - 1] == '\n')
+		len--;
+	json_name(j, name);
+	buf_add(j->out, text, len);
+}
+
 void json_str(struct json *j, const char *name, const char *text)
 {
 	if (text)

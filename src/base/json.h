@@ -43,6 +43,11 @@ void json_bytes(struct json *j, const char *name, const void *data, size_t len);
 void json_base64(struct json *j, const char *name, const void *data,
 		 size_t len);
 /*
+ * A value that is JSON already, such as another document of ours; a newline
+ * at its end is left out.
+ */
+void json_raw(struct json *j, const char *name, const char *text);
+/*
  * For a reader that needs the very bytes: a string where they are printable
  * ASCII, else {"base64": "..."}.
  */

@@ -48,6 +48,27 @@ int state_path(char *ret, size_t size, struct err *err)
 	return 0;
 }
 
+int runtime_path(char *ret, size_t size, struct err *err)
+{
+	const char *own = variable("CORDON_RUNTIME_DIR");
+	const char *xdg = variable("XDG_RUNTIME_DIR");
+	int n;
+
+	if (own && own[0] == '/')
+		n = snprintf(ret, size, "%s", own);
+	else if (geteuid() == 0)
+		n = snprintf(ret, size, "/run/cordon");
+	else if (xdg && xdg[0] == '/')
+		n = snprintf(ret, size, "%s/cordon", xdg);
+	else
+		n = snprintf(ret, size, "/tmp/cordon-%u",
+			     (unsigned int)geteuid());
+	if (n < 0 || (size_t)n >= size)
+		return err_set(err, ENAMETOOLONG,
+			       "the runtime directory's name is too long");
+	return 0;
+}
+
 /* Each part of it. */
 static int make_path(char *path)
 {

@@ -48,5 +48,8 @@ static inline void free_ptr(void *p)
 		moved_;                                                        \
 	})
 
+/* <sys/param.h> has them too, and libraries bring it in. */
+#ifndef MIN
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+#endif

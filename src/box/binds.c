@@ -44,9 +44,11 @@ static int check_source(const char *path, const struct stat *st,
 	return 0;
 }
 
-static int check_target(const char *path, struct err *err)
+static int check_target(const struct wire_box *box, const char *path,
+			struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+	/* The last one is the root's own only where that is this machine's. */
+	for (size_t i = 0; i < ARRAY_SIZE(taken) - (box->image != 0); i++)
 		if (is_below(path, taken[i]))
 			return err_set(err, EPERM,
 				       "nothing can be mounted at '%s'", path);
@@ -74,13 +76,14 @@ static int no_exec(const struct wire_box *box)
 }
 
 static int add_bind(struct pack *p, struct wire_box *box,
-		    const struct spec_bind *b, struct err *err)
+		    const struct cordon_spec *s, const struct spec_bind *b,
+		    struct err *err)
 {
 	_cleanup_fd_ int fd = open(b->source, O_PATH | O_CLOEXEC);
 	char path[4096];
 	struct stat st;
 	struct wire_mount *m;
-	int flags = WIRE_MNT_IDMAP | no_exec(box);
+	int flags = no_exec(box);
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, errno, "volume: open '%s'", b->source);
@@ -94,8 +97,11 @@ static int add_bind(struct pack *p, struct wire_box *box,
 			       b->source);
 	if (check_source(path, &st, err) < 0)
 		return err_wrap(err, "volume '%s'", b->source);
-	if (check_target(b->target, err) < 0)
+	if (check_target(box, b->target, err) < 0)
 		return err_wrap(err, "volume");
+	/* Of someone else's, a peer's box sees what everybody may. */
+	if (!s->is_peer || st.st_uid == geteuid())
+		flags |= WIRE_MNT_IDMAP;
 	if (b->mode == BIND_RO)
 		flags |= WIRE_MNT_RO;
 	else
@@ -105,6 +111,7 @@ static int add_bind(struct pack *p, struct wire_box *box,
 	m = pack_mount(p, box, WIRE_BIND, flags, path, b->target);
 	m->source_dev = st.st_dev;
 	m->source_ino = st.st_ino;
+	m->denied = s->no_links ? WIRE_DENY_LINKS : 0;
 	return 0;
 }
 
@@ -141,16 +148,21 @@ int binds_pack(struct pack *p, struct wire_box *box,
 		struct wire_mount *m;
 
 		if (items[i].bind) {
-			if (add_bind(p, box, items[i].bind, err) < 0)
+			if (add_bind(p, box, s, items[i].bind, err) < 0)
 				return -err->code;
 			continue;
 		}
 		if (strcmp(t->target, "/dev/shm") != 0 &&
-		    check_target(t->target, err) < 0)
+		    check_target(box, t->target, err) < 0)
 			return err_wrap(err, "tmpfs");
 		m = pack_mount(p, box, WIRE_TMPFS, no_exec(box), NULL,
 			       t->target);
 		m->size = t->size;
+		m->mode = t->mode;
+		if (t->is_ro)
+			m->flags |= WIRE_MNT_RO;
+		if (t->is_noexec)
+			m->flags |= WIRE_MNT_NOEXEC;
 		m->inodes = MAX(t->size >> 20, 4) * 512;
 		if (strcmp(t->target, "/workspace") == 0)
 			m->flags |= WIRE_MNT_WORK;

@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "base/state.h"
 #include "base/util.h"
+#include "os/uapi.h"
 #include "policy/never.h"
 
 int fd_path(int fd, char *ret, size_t size)
@@ -114,20 +115,30 @@ static bool real_place(const char *path, char *ret, size_t size)
 			path + at) < (int)size;
 }
 
-static void look_at_state(struct request_mount *m)
+static void hold_against(struct request_mount *m, const char *state)
+{
+	m->is_state |= path_is_below(m->path, state);
+	m->holds_state |= path_is_below(state, m->path);
+}
+
+/* The daemon's state, and that of whom it asks for: each has a ledger. */
+static void look_at_state(struct request_mount *m, const char *other)
 {
 	struct err ignored = { 0 };
 	char path[PATH_MAX];
 	char real[PATH_MAX];
 
+	m->is_state = false;
+	m->holds_state = false;
+	if (other)
+		hold_against(m, other);
 	if (state_path(path, sizeof(path), &ignored) < 0)
 		return; /* then nothing can be recorded, and nothing runs */
 	if (!real_place(path, real, sizeof(real))) {
 		m->is_state = true; /* nobody knows: not mounted */
 		return;
 	}
-	m->is_state = path_is_below(m->path, real);
-	m->holds_state = path_is_below(real, m->path);
+	hold_against(m, real);
 }
 
 /* One step of a path without links; false: it does not fit. */
@@ -206,9 +217,12 @@ static void look_at_policy(const struct mount_ask *ask,
 		const char *slash = strrchr(name, '/');
 		struct stat st;
 
-		if (name[0] != '/' || stat(name, &st) < 0)
+		/* For a daemon's peer it may be out of sight. */
+		memset(&st, 0, sizeof(st));
+		if (name[0] != '/' || (stat(name, &st) < 0 && errno != EACCES))
 			continue;
-		if (st.st_dev == facts->dev && st.st_ino == facts->ino)
+		if (st.st_ino && st.st_dev == facts->dev &&
+		    st.st_ino == facts->ino)
 			m->is_policy = true;
 		if (!path_is_below(name, m->path))
 			continue;
@@ -249,7 +263,11 @@ static void look_at_names(int fd, struct mount_facts *facts)
 int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
 	       struct request_mount *ret, struct err *err)
 {
-	_cleanup_fd_ int fd = open(ask->source, O_PATH | O_CLOEXEC);
+	const struct uapi_open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = UAPI_RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_fd_ int fd = sys_openat2(AT_FDCWD, ask->source, &how);
 	struct stat st;
 
 	memset(ret, 0, sizeof(*ret));
@@ -261,12 +279,15 @@ int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
 	facts->dev = st.st_dev;
 	facts->ino = st.st_ino;
 	facts->is_dir = S_ISDIR(st.st_mode);
+	facts->is_ours = st.st_uid == geteuid();
+	facts->may_write = sys_faccessat2(fd, "", W_OK,
+					  AT_EMPTY_PATH | AT_EACCESS) == 0;
 	ret->source = ask->source;
 	ret->path = facts->path;
 	ret->target = ask->target;
 	ret->is_rw = ask->is_rw;
 	ret->is_special = !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode);
-	look_at_state(ret);
+	look_at_state(ret, ask->state);
 	look_at_policy(ask, facts, ret);
 	if (facts->is_dir) {
 		ret->is_home = is_home(facts->path);
@@ -324,7 +345,7 @@ static int look_above(const struct mount_ask *ask, struct mount_facts *facts,
 	ret->is_home = false;
 	ret->credential = NULL;
 	facts->reason[0] = '\0';
-	look_at_state(ret);
+	look_at_state(ret, ask->state);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ struct mount_ask {
 	bool is_rw;
 	const struct policy *policy; /* NULL: none */
 	const char *policy_name;     /* as it was given */
+	const char *state; /* Cordon's, without links; NULL: our own */
 };
 
 struct mount_facts {
@@ -25,6 +26,8 @@ struct mount_facts {
 	uint64_t dev;
 	uint64_t ino;
 	bool is_dir;
+	bool is_ours;     /* who we are owns it */
+	bool may_write;   /* and we may write to it */
 	char reason[256]; /* why something in it cannot be protected */
 };
 

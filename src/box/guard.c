@@ -18,6 +18,7 @@
 #include "base/util.h"
 #include "box/approve.h"
 #include "box/guard-facts.h"
+#include "box/guard-image.h"
 #include "box/line.h"
 #include "box/policy-load.h"
 #include "box/result.h"
@@ -114,6 +115,13 @@ int guard_commands(struct guard *g, struct err *err)
 						    : NULL;
 	bool has_list = rules || g->given->has_allowed;
 	char where[300] = "";
+
+	if (g->image && (has_list || g->given->has_programs)) {
+		g->refused = REFUSED_INVALID;
+		return err_set(err, EOPNOTSUPP,
+			       "a list of commands holds for the root 'host' "
+			       "alone; with an image it is not in this build");
+	}
 
 	if (!has_list && !g->given->command_line)
 		return 0;
@@ -446,6 +454,7 @@ struct question {
 	struct mount_facts *copy_facts;
 	struct request_place places[SPEC_MAX_ITEMS];
 	const char *layers[WIRE_LAYERS];
+	struct strv images;
 };
 
 static void ask_numbers(const struct cordon_spec *s, struct policy_request *req)
@@ -472,9 +481,28 @@ static void ask_numbers(const struct cordon_spec *s, struct policy_request *req)
 		req->numbers[POLICY_CPU_TIME].is_stated = false;
 }
 
+/*
+ * What a daemon that is root does for somebody else: what the box makes will
+ * belong to the directory's owner, so that must be who asks.
+ */
+static int check_owner(struct guard *g, const struct spec_bind *b,
+		       const struct mount_facts *facts, struct err *err)
+{
+	char text[480];
+
+	if (!g->spec->is_peer || (facts->is_ours && facts->may_write))
+		return 0;
+	(void)snprintf(text, sizeof(text),
+		       "volume '%.200s' cannot be writable: %s", b->source,
+		       facts->is_ours ? "you may not write to it"
+				      : "it is not yours");
+	return denied(g, err, text);
+}
+
 static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		      struct err *err)
 {
+	const char *state = g->by ? g->by->state : NULL;
 	struct cordon_spec *s = g->spec;
 	struct policy_request *req = &q->req;
 
@@ -489,12 +517,16 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 					       .target = b->target,
 					       .is_rw = b->mode == BIND_RW,
 					       .policy = g->policy,
-					       .policy_name = g->policy_name };
+					       .policy_name = g->policy_name,
+					       .state = state };
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
 			g->refused = REFUSED_INVALID;
 			return err_wrap(err, "volume");
 		}
+		if (b->mode == BIND_RW && i < declared &&
+		    check_owner(g, b, &q->facts[i], err) < 0)
+			return -err->code;
 		q->mounts[i].is_declared = i >= declared;
 		/* From here on the very thing that was looked at. */
 		b->dev = q->facts[i].dev;
@@ -508,7 +540,8 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		const struct mount_ask ask = { .source = s->workspace,
 					       .target = "/workspace",
 					       .policy = g->policy,
-					       .policy_name = g->policy_name };
+					       .policy_name = g->policy_name,
+					       .state = state };
 		size_t i = req->n_mounts++;
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
@@ -571,11 +604,14 @@ static void ask_rest(const struct guard *g, struct question *q)
 	req->n_env = s->env.n;
 	req->env_from_host = (const char *const *)s->env_from_host.v;
 	req->n_env_from_host = s->env_from_host.n;
-	req->image = s->stated & SPEC_STATED_IMAGE ? "host" : NULL;
+	req->image = s->image                        ? s->image
+		     : s->stated & SPEC_STATED_IMAGE ? "host"
+						     : NULL;
+	req->image_names = (const char *const *)q->images.v;
 	req->isolation = s->stated & SPEC_STATED_ISOLATION ? "native" : NULL;
-	req->has_user = s->stated & SPEC_STATED_USER;
-	req->uid = s->uid;
-	req->gid = s->gid;
+	req->has_user = g->spec->stated & SPEC_STATED_USER;
+	req->uid = g->spec->uid;
+	req->gid = g->spec->gid;
 	req->states_root = s->stated & SPEC_STATED_ROOT;
 	req->wants_writable_root = s->writable_root;
 	req->is_code = s->n_blocks > 0;
@@ -693,6 +729,7 @@ static int copy_spec(struct guard *g, struct err *err)
 	if (!g->spec)
 		return no_memory(err);
 	*g->spec = *s;
+	g->spec->no_links = g->by && g->by->refuses_links;
 	memset(&g->spec->env, 0, sizeof(g->spec->env));
 	for (size_t i = 0; i < s->env.n; i++)
 		if (strv_add(&g->spec->env, s->env.v[i]) < 0)
@@ -702,6 +739,7 @@ static int copy_spec(struct guard *g, struct err *err)
 
 static int decide(struct guard *g, struct question *q, struct err *err)
 {
+	bool no_mounts = g->by && g->by->is_exec;
 	size_t declared = 0;
 	size_t n = 0;
 
@@ -709,14 +747,24 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		n++;
 	if (n > 64)
 		return err_set(err, E2BIG, "more than 64 protected names");
-	if (add_mounts(g, &declared, err) < 0 ||
-	    ask_mounts(g, q, declared, err) < 0 || ask_copies(g, q, err) < 0)
+	if (add_mounts(g, &declared, err) < 0)
 		return -err->code;
+	if (guard_image_names(g, &q->images, err) < 0)
+		return -err->code;
+	if (!no_mounts &&
+	    (ask_mounts(g, q, declared, err) < 0 || ask_copies(g, q, err) < 0))
+		return -err->code;
+	q->req.clamps = g->by && g->by->clamps;
 	ask_numbers(g->given, &q->req);
 	ask_rest(g, q);
 	policy_decide(g->policy, &q->req, &g->verdict);
 	if (g->verdict.decision == DECISION_DENY)
 		return denied(g, err, g->verdict.why);
+	if (g->image_err.code) {
+		g->refused = REFUSED_INVALID;
+		*err = g->image_err;
+		return -err->code;
+	}
 	if (g->policy && g->given->no_ledger)
 		return denied(g, err, "a run under a policy is recorded");
 	if (g->policy) {
@@ -729,7 +777,7 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		return denied(g, err,
 			      "code is put into /workspace, which may not be "
 			      "written (sandbox.writable)");
-	if (add_envs(g, err) < 0 || protect(g, q, err) < 0)
+	if (add_envs(g, err) < 0 || (!no_mounts && protect(g, q, err) < 0))
 		return -err->code;
 	return guard_commands(g, err);
 }
@@ -783,28 +831,72 @@ static int find_policy(struct guard *g, struct err *err)
 	if (policy_find(name ? name : getenv("CORDON_POLICY"), &g->policy_name,
 			err) < 0)
 		return -err->code;
-	return g->policy_name ? policy_load(g->policy_name, &g->policy, err)
-			      : 0;
+	if (g->policy_name &&
+	    policy_load(g->policy_name, &g->owned_policy, err) < 0)
+		return -err->code;
+	g->policy = g->owned_policy;
+	return 0;
+}
+
+/* What a request to a daemon cannot say: it would mean the daemon's own. */
+static int take_policy(struct guard *g, const struct guard_by *by,
+		       struct err *err)
+{
+	const struct cordon_spec *s = g->given;
+
+	g->by = by;
+	g->policy = by->policy;
+	if (by->policy_name && !(g->policy_name = strdup(by->policy_name)))
+		return no_memory(err);
+	if (s->policy)
+		return denied(g, err,
+			      "a request to the daemon cannot name a policy; "
+			      "the daemon has its own");
+	if (s->n_copies > 0) {
+		g->refused = REFUSED_INVALID;
+		return err_set(err, EINVAL,
+			       "copy-out: the daemon copies nothing to the "
+			       "host; ask it for the files");
+	}
+	if (by->may_not_mount && (s->n_binds > 0 || s->workspace))
+		return denied(g, err,
+			      "this daemon is not root, and mounts only what "
+			      "its own user asks for");
+	return 0;
+}
+
+static int judge_whole(struct guard *g, struct err *err)
+{
+	_cleanup_free_ struct question *q = calloc(1, sizeof(*q));
+	int r;
+
+	if (!q)
+		return no_memory(err);
+	if (copy_spec(g, err) < 0)
+		return -err->code;
+	r = guard_image(g, err);
+	if (r == 0)
+		r = decide(g, q, err);
+	strv_done(&q->images);
+	free(q->facts);
+	free(q->copy_facts);
+	return r;
 }
 
 int guard_judge(const struct cordon_spec *s, struct guard *ret, struct err *err)
 {
-	_cleanup_free_ struct question *q = NULL;
-	int r;
-
 	memset(ret, 0, sizeof(*ret));
 	ret->given = s;
-	if (find_policy(ret, err) < 0)
-		return -err->code;
-	q = calloc(1, sizeof(*q));
-	if (!q)
-		return no_memory(err);
-	if (copy_spec(ret, err) < 0)
-		return -err->code;
-	r = decide(ret, q, err);
-	free(q->facts);
-	free(q->copy_facts);
-	return r;
+	return find_policy(ret, err) < 0 ? -err->code : judge_whole(ret, err);
+}
+
+int guard_judge_by(const struct cordon_spec *s, const struct guard_by *by,
+		   struct guard *ret, struct err *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->given = s;
+	return take_policy(ret, by, err) < 0 ? -err->code
+					     : judge_whole(ret, err);
 }
 
 /* afterwards */
@@ -883,7 +975,8 @@ void guard_done(struct guard *g)
 			strv_done(&g->spec->programs);
 	}
 	free(g->spec);
-	policy_free(g->policy);
+	guard_image_done(g);
+	policy_free(g->owned_policy);
 	free(g->policy_name);
 	strv_done(&g->owned);
 	memset(g, 0, sizeof(*g));

@@ -29,23 +29,46 @@
 #include "policy/decide.h"
 #include "policy/policy.h"
 
+struct box_image;
+
 struct guard_watch {
 	int dir;          /* of the mounted directory */
 	char *source;     /* as given */
 	uint64_t missing; /* bits of never_made[] */
 };
 
+/*
+ * Who decides for somebody else: a daemon, whose child this is, which has
+ * become the user that asks. Nothing of its own place counts then: no
+ * directory that it stands in, no variable.
+ */
+struct guard_by {
+	const struct policy *policy; /* must be there; stays the caller's */
+	const char *policy_name;
+	const char *state; /* the daemon's own, without links */
+	bool clamps;       /* numbers above a ceiling are lowered */
+	bool is_exec;      /* a program more; mounts were judged with the box */
+	bool may_not_mount; /* we are not who asks, and cannot be */
+	bool refuses_links; /* in what is mounted writable */
+};
+
 struct guard {
 	const struct cordon_spec *given;
+	const struct guard_by *by; /* NULL: the caller for itself */
 	struct cordon_spec *spec; /* tightened; strings are shared with given */
-	struct policy *policy;    /* NULL: none applies */
-	char *policy_name;        /* by which it was named or found */
+	const struct policy *policy; /* NULL: none applies */
+	struct policy *owned_policy;
+	char *policy_name; /* by which it was named or found */
 	struct policy_verdict verdict;
 	enum refusal refused;            /* a result rather than an error */
 	const struct command_rule *rule; /* that decided, if one did */
 	bool owns_programs;              /* spec->programs is not given's */
 	bool was_asked;                  /* a person, whose answer this is */
 	struct approve_answer answer;
+	struct box_image *image; /* of the root, NULL: none */
+	const char *image_name;  /* as it was asked for, NULL: none */
+	struct err image_err;    /* why it cannot be had */
+	struct strv merged;      /* its command and the request's */
 	struct strv owned;
 	struct guard_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;
@@ -64,6 +87,10 @@ int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err);
 /* The same without asking anybody: ret->verdict may be DECISION_ASK. */
 int guard_judge(const struct cordon_spec *s, struct guard *ret,
 		struct err *err);
+
+/* The same for somebody else; the policy is not looked for, but given. */
+int guard_judge_by(const struct cordon_spec *s, const struct guard_by *by,
+		   struct guard *ret, struct err *err);
 
 /* After the box is dead: adds a line to `ret` for each violation. */
 void guard_sweep(struct guard *g, struct strv *ret);

@@ -56,7 +56,8 @@ int program_find(const char *name, char *ret, size_t size, struct err *err)
 static int keeper_env(char **ret, size_t max)
 {
 	static const char *const names[] = {
-		"CORDON_RUNTIME_DIR=", "XDG_RUNTIME_DIR=", "CORDON_TEST_"
+		"CORDON_RUNTIME_DIR=", "XDG_RUNTIME_DIR=", "CORDON_TEST_",
+		"CORDON_STATE_DIR=",   "XDG_STATE_HOME=",  "HOME="
 	};
 	extern char **environ;
 	size_t n = 0;
@@ -71,6 +72,7 @@ static int keeper_env(char **ret, size_t max)
 
 struct birth {
 	const char *path;
+	const char *mode;
 	char **env;
 	int sock;
 	volatile int error;
@@ -79,8 +81,8 @@ struct birth {
 /* In the child, with our memory, until it is the keeper. */
 static void become_keeper(void *arg)
 {
-	static const char *const argv[] = { KEEPER, "reused", NULL };
 	struct birth *b = arg;
+	const char *argv[] = { KEEPER, b->mode, NULL };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
@@ -99,12 +101,14 @@ static void become_keeper(void *arg)
  * them all with one flag. Nothing of ours may run in the child before that,
  * so signals wait.
  */
-static int spawn(const char *path, int sock, pid_t *ret)
+static int spawn(const char *path, const char *mode, int sock, pid_t *ret)
 {
 	struct uapi_clone_args args = { .flags = UAPI_CLONE_CLEAR_SIGHAND,
 					.exit_signal = SIGCHLD };
 	char *env[16];
-	struct birth birth = { .path = path, .env = env, .sock = sock };
+	struct birth birth = {
+		.path = path, .mode = mode, .env = env, .sock = sock
+	};
 	sigset_t all;
 	sigset_t before;
 	pid_t pid;
@@ -137,34 +141,37 @@ struct cordon *handle_on(int sock, struct err *err)
 	return c;
 }
 
-static struct cordon *start_keeper(struct err *err)
+int keeper_start(const char *mode, int sock, pid_t *ret, struct err *err)
 {
 	char path[PATH_MAX];
-	struct cordon *c;
 	_cleanup_fd_ int theirs = NO_FD;
-	int pair[2];
 	int r;
 
 	if (program_find(KEEPER, path, sizeof(path), err) < 0)
-		return NULL;
+		return -err->code;
+	/* Above 3, so that the copy made there is not closed on exec. */
+	theirs = fcntl(sock, F_DUPFD_CLOEXEC, 10);
+	r = theirs < 0 ? -errno : spawn(path, mode, theirs, ret);
+	return r < 0 ? err_errno(err, -r, "start '%s'", path) : 0;
+}
+
+static struct cordon *start_keeper(struct err *err)
+{
+	struct cordon *c;
+	int pair[2];
+	int r;
+
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		(void)err_errno(err, errno, "make a socket");
 		return NULL;
 	}
-	/* Above 3, so that the copy made there is not closed on exec. */
-	theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, 10);
-	r = theirs < 0 ? -errno : 0;
-	(void)close(pair[1]);
 	c = handle_on(pair[0], err);
-	if (!c)
-		return NULL;
-	if (r == 0)
-		r = spawn(path, theirs, &c->keeper);
-	if (r < 0) {
-		(void)err_errno(err, -r, "start '%s'", path);
+	r = c ? keeper_start("reused", pair[1], &c->keeper, err) : -ENOMEM;
+	(void)close(pair[1]);
+	if (c && r < 0) {
 		(void)close(c->sock);
 		free(c);
-		return NULL;
+		c = NULL;
 	}
 	return c;
 }

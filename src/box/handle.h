@@ -34,6 +34,13 @@ struct cordon {
  */
 int program_find(const char *name, char *ret, size_t size, struct err *err);
 
+/*
+ * Starts a keeper on one end of a socket pair, which stays the caller's to
+ * close; the other end is its client's. It ends with that, or with us. Mode
+ * "reused": runs follow each other; "session": boxes that stay (session.h).
+ */
+int keeper_start(const char *mode, int sock, pid_t *ret, struct err *err);
+
 /* A handle on a keeper that the caller steps itself; `sock` is taken over. */
 struct cordon *handle_on(int sock, struct err *err);
 

@@ -555,31 +555,10 @@ static struct cordon_job *job_new(struct cordon *c, const struct cordon_spec *s)
 /* What was refused is on the record too, with the reason in *why. */
 static int record_start(struct cordon_job *j, struct err *why)
 {
-	const struct guard *g = &j->guard;
-	const struct flat_source *file = g->policy && g->policy->flat.n_sources
-						 ? &g->policy->flat.sources[0]
-						 : NULL;
-	struct record_decision d = {
-		.decision = j->prep.refused == REFUSED_DENIED ? "deny"
-			    : g->was_asked                    ? "ask"
-							      : "allow",
-		.reason = j->prep.refused ? why->text
-			  : g->was_asked  ? g->answer.reason
-					  : NULL,
-		.answer = g->was_asked ? &g->answer : NULL,
-		.policy = g->policy,
-		.policy_file = file ? file->name : NULL,
-		.policy_sha256 = file ? file->sha256 : NULL,
-	};
+	struct record_decision d;
 	struct err err = { 0 };
-	char rule[300];
 
-	if (g->rule && g->rule->file) {
-		(void)snprintf(rule, sizeof(rule), "%s:%u", g->rule->file,
-			       g->rule->line);
-		d.rule = rule;
-	}
-
+	record_decision_of(&d, &j->guard, j->prep.refused, why);
 	if (recorder_start(&j->recorder, j->spec, j->result, &d, &err) == 0)
 		return 0;
 	*why = err;

@@ -17,7 +17,9 @@
 #include "box/binds.h"
 #include "box/lang.h"
 #include "box/pack.h"
+#include "box/images.h"
 #include "box/root-host.h"
+#include "box/root-image.h"
 #include "box/workspace.h"
 
 #define WORKSPACE      "/workspace"
@@ -91,8 +93,39 @@ static int block_name(const struct spec_block *b, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* Whether the list has a variable of the same name. */
+static const char *names_env(const struct strv *list, const char *entry)
+{
+	size_t len = strcspn(entry, "=");
+
+	for (size_t i = 0; i < list->n; i++)
+		if (strcspn(list->v[i], "=") == len &&
+		    strncmp(list->v[i], entry, len) == 0)
+			return list->v[i];
+	return NULL;
+}
+
+/* Where programs are; in an image where its PATH says, or the request's. */
+static const char *search_path(const struct cordon_spec *s)
+{
+	const char *path = NULL;
+
+	if (s->root)
+		path = names_env(&s->env, "PATH");
+	if (s->root && !path)
+		path = names_env(&s->root->env, "PATH");
+	return path && path[4] ? path + 5 : ROOT_PATH;
+}
+
+static bool has_program(const struct cordon_spec *s, const char *program)
+{
+	return s->root ? box_image_has(s->root, search_path(s), program)
+		       : root_host_has(program);
+}
+
 /* The program that the root must have for this language. */
-static const char *needed(const struct spec_block *b)
+static const char *needed(const struct cordon_spec *s,
+			  const struct spec_block *b)
 {
 	const struct lang *l = b->lang;
 
@@ -104,8 +137,8 @@ static const char *needed(const struct spec_block *b)
 	if (lang_exact_program(b->lang_name))
 		return b->lang_name;
 	for (size_t i = 1; i < ARRAY_SIZE(l->programs); i++)
-		if (l->programs[i] && !root_host_has(l->programs[i - 1]) &&
-		    root_host_has(l->programs[i]))
+		if (l->programs[i] && !has_program(s, l->programs[i - 1]) &&
+		    has_program(s, l->programs[i]))
 			return l->programs[i];
 	return l->programs[0];
 }
@@ -128,11 +161,13 @@ static int check_blocks(const struct cordon_spec *s, struct prepared *ret,
 			ret->exit_code = 1;
 			return refuse(ret, REFUSED_DENIED, err);
 		}
-		if (!b->program && !root_host_has(needed(b))) {
+		if (!b->program && !has_program(s, needed(s, b))) {
 			err_set(err, ENOENT,
-				"%s needs '%s', which this machine's /usr does "
-				"not have; install it",
-				b->lang_name, needed(b));
+				s->root ? "%s needs '%s', which the image does "
+					  "not have"
+					: "%s needs '%s', which this machine's "
+					  "/usr does not have; install it",
+				b->lang_name, needed(s, b));
 			return refuse(ret, REFUSED_NOT_FOUND, err);
 		}
 	}
@@ -183,7 +218,7 @@ static void block_steps(struct pack *p, struct wire_work *work,
 		n = 0;
 		argv[n++] = l->programs[0];
 	} else {
-		argv[n++] = needed(b);
+		argv[n++] = needed(s, b);
 		for (size_t i = 0; i < ARRAY_SIZE(l->args) && l->args[i]; i++)
 			argv[n++] = l->args[i];
 		argv[n++] = path;
@@ -207,22 +242,23 @@ int prepare_env(const struct cordon_spec *s, struct strv *ret)
 		"PYTHONUNBUFFERED=1",
 		"PYTHONDONTWRITEBYTECODE=1",
 	};
+	const struct strv none = { 0 };
+	const struct strv *image = s->root ? &s->root->env : &none;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(defaults); i++) {
-		size_t len = strcspn(defaults[i], "=") + 1;
-		bool replaced = false;
-
-		for (size_t k = 0; k < s->env.n; k++)
-			if (strncmp(s->env.v[k], defaults[i], len) == 0)
-				replaced = true;
-		if (!replaced)
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(defaults); i++)
+		if (!names_env(&s->env, defaults[i]) &&
+		    !names_env(image, defaults[i]))
 			r = strv_add(ret, defaults[i]);
-	}
 	if (r == 0 && s->tty && s->term)
 		r = strv_add(ret, s->term);
+	for (size_t k = 0; r == 0 && k < image->n; k++)
+		if (!names_env(&s->env, image->v[k]))
+			r = strv_add(ret, image->v[k]);
+	/* A name alone only takes away. */
 	for (size_t k = 0; r == 0 && k < s->env.n; k++)
-		r = strv_add(ret, s->env.v[k]);
+		if (strchr(s->env.v[k], '='))
+			r = strv_add(ret, s->env.v[k]);
 	return r;
 }
 
@@ -276,6 +312,12 @@ static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
 	l->nofile = s->nofile;
 	l->fsize = s->fsize;
 	l->disk = s->disk;
+	l->memory_low = s->memory_low;
+	l->cpu_shares = s->cpu_shares;
+	memcpy(l->cpus, s->cpus, sizeof(l->cpus));
+	box->oom_score_adj = s->oom_score_adj;
+	box->rlimits_set = s->rlimits_set;
+	memcpy(box->rlimits, s->rlimits, sizeof(box->rlimits));
 	box->uid = s->uid;
 	box->gid = s->gid;
 	box->best_effort = s->best_effort;
@@ -329,9 +371,9 @@ static int pack_steps(struct pack *p, struct wire_work *work,
 		return err_set(err, ENOMEM, "out of memory");
 	}
 	work->env = pack_vector(p, &env);
+	work->path = pack_string(p, search_path(s));
 	strv_done(&env);
 	work->workdir = pack_string(p, s->workdir ? s->workdir : WORKSPACE);
-	work->path = pack_string(p, ROOT_PATH);
 	if (s->command.n > 0)
 		pack_step(p, work, (const char *const *)s->command.v,
 			  WIRE_STEP_END_BLOCK);
@@ -378,21 +420,35 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 		return -err->code;
 	box_numbers(&box, s);
 	look_at_cores(&box, ret);
-	box.hostname = pack_string(p, s->name ? s->name : "cordon");
+	if (s->is_root_replaced)
+		(void)strv_add(
+			&ret->warnings,
+			"user 0 is not given (docker.allow_root_inside); "
+			"the usual user runs it");
+	box.hostname = pack_string(p, root_hostname(s));
+	box.domainname = pack_string(p, s->domainname ? s->domainname : "");
 	if (s->has_programs) {
 		box.blob.flags |= WIRE_COMMANDS;
 		if (programs_find(&s->programs, ROOT_PATH, only, err) < 0)
 			return refuse(ret, REFUSED_INVALID, err);
 	}
-	root_host_mounts(p, &box, s, s->has_programs ? only : NULL);
+	if (s->root)
+		root_image_mounts(p, &box, s);
+	else
+		root_host_mounts(p, &box, s, s->has_programs ? only : NULL);
 	pack_disks(p, &box, s);
 	if (binds_pack(p, &box, s, err) < 0)
 		return refuse(ret,
 			      err->code == EPERM ? REFUSED_DENIED
 						 : REFUSED_INVALID,
 			      err);
+	if (s->root)
+		root_image_places(p, &box, s);
 	pack_records_begin(p);
-	root_host_files(p, s, s->has_programs ? only : NULL);
+	if (s->root)
+		root_image_files(p, s);
+	else
+		root_host_files(p, s, s->has_programs ? only : NULL);
 	box.records = p->records;
 	ret->box = pack_seal(p, &box.blob, WIRE_BOX_MAGIC, err);
 	return ret->box < 0 ? ret->box : 0;
@@ -422,11 +478,14 @@ static int pack_work(struct pack *p, const struct cordon_spec *s,
 	return ret->work < 0 ? ret->work : 0;
 }
 
-int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
+enum { HALF_BOX = 1, HALF_WORK = 2 };
+
+static int prepare_halves(const struct cordon_spec *s, int halves,
+			  struct prepared *ret, struct err *err)
 {
 	_cleanup_free_ struct pack *p = NULL;
 	struct programs only = { 0 };
-	int r;
+	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->box = NO_FD;
@@ -438,14 +497,33 @@ int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
 	p = malloc(sizeof(*p));
 	if (!p)
 		return err_set(err, ENOMEM, "out of memory");
-	r = pack_box(p, s, &only, ret, err);
-	programs_done(&only);
-	pack_done(p);
-	if (r == 0) {
+	if (halves & HALF_BOX) {
+		r = pack_box(p, s, &only, ret, err);
+		programs_done(&only);
+		pack_done(p);
+	}
+	if (r == 0 && (halves & HALF_WORK)) {
 		r = pack_work(p, s, ret, err);
 		pack_done(p);
 	}
 	return r;
+}
+
+int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err)
+{
+	return prepare_halves(s, HALF_BOX | HALF_WORK, ret, err);
+}
+
+int prepare_box(const struct cordon_spec *s, struct prepared *ret,
+		struct err *err)
+{
+	return prepare_halves(s, HALF_BOX, ret, err);
+}
+
+int prepare_work(const struct cordon_spec *s, struct prepared *ret,
+		 struct err *err)
+{
+	return prepare_halves(s, HALF_WORK, ret, err);
 }
 
 void prepared_done(struct prepared *p)

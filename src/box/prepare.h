@@ -44,6 +44,11 @@ struct prepared {
 
 /* 0 or -errno; on a refusal *err holds its text. */
 int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err);
+/* The same for a half of it: the box alone, or another program for one. */
+int prepare_box(const struct cordon_spec *s, struct prepared *ret,
+		struct err *err);
+int prepare_work(const struct cordon_spec *s, struct prepared *ret,
+		 struct err *err);
 void prepared_done(struct prepared *p);
 
 /* Where code goes: the workspace, unless that is mounted read-only. */

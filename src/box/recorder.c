@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "box/handle.h"
+#include "box/images.h"
 #include "box/prepare.h"
 #include "ledger/ledger.h"
 #include "ledger/redact.h"
@@ -136,9 +137,47 @@ static int list_words(const struct cordon_spec *s, const char ***ret,
 	return 0;
 }
 
-static int write_start(struct ledger *l, const struct cordon_spec *s,
-		       const struct cordon_result *result,
-		       const struct record_decision *d, struct err *err)
+/* With its digest, since a name may be given to another one. */
+static void name_image(const struct cordon_spec *s, char *ret, size_t size)
+{
+	if (s->root && strcmp(s->root->name, s->root->id) != 0)
+		(void)snprintf(ret, size, "%s@%s", s->root->name, s->root->id);
+	else
+		(void)snprintf(ret, size, "%s",
+			       s->root    ? s->root->id
+			       : s->image ? s->image
+					  : "host");
+}
+
+void record_decision_of(struct record_decision *ret, const struct guard *g,
+			enum refusal refused, const struct err *why)
+{
+	const struct flat_source *file = g->policy && g->policy->flat.n_sources
+						 ? &g->policy->flat.sources[0]
+						 : NULL;
+
+	*ret = (struct record_decision){
+		.decision = refused == REFUSED_DENIED ? "deny"
+			    : g->was_asked            ? "ask"
+						      : "allow",
+		.reason = refused        ? why->text
+			  : g->was_asked ? g->answer.reason
+					 : NULL,
+		.answer = g->was_asked ? &g->answer : NULL,
+		.policy = g->policy,
+		.policy_file = file ? file->name : NULL,
+		.policy_sha256 = file ? file->sha256 : NULL,
+	};
+	if (g->rule && g->rule->file) {
+		(void)snprintf(ret->rule_text, sizeof(ret->rule_text), "%s:%u",
+			       g->rule->file, g->rule->line);
+		ret->rule = ret->rule_text;
+	}
+}
+
+char *recorder_start_members(const struct cordon_spec *s,
+			     const struct record_of *of,
+			     const struct record_decision *d, struct err *err)
 {
 	struct ledger_mount mounts[MAX_MOUNTS];
 	struct ledger_limit limits[16];
@@ -147,8 +186,12 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 	const char *layers[8];
 	struct strv env = { 0 };
 	const struct policy *p = d->policy;
+	char image[IMAGE_REF_MAX + IMAGE_DIGEST];
 	struct ledger_run_start start = {
-		.run = result->id,
+		.run = of->run,
+		.box = of->box,
+		.face = of->face,
+		.peer = of->peer,
 		.name = s->name,
 		.decision = d->decision,
 		.rule = d->rule,
@@ -160,7 +203,7 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 		.code = code,
 		.n_code = list_code(s, code),
 		.workdir = s->workdir ? s->workdir : "/workspace",
-		.image = "host",
+		.image = image,
 		.isolation = "native",
 		.mounts = mounts,
 		.n_mounts = list_mounts(s, mounts),
@@ -170,22 +213,34 @@ static int write_start(struct ledger *l, const struct cordon_spec *s,
 		.n_limits = list_limits(s, limits),
 		.layers = layers,
 	};
-	int r;
+	char *members = NULL;
 
-	if (prepare_env(s, &env) < 0) {
-		strv_done(&env);
-		return err_set(err, ENOMEM, "out of memory");
-	}
-	if (list_words(s, &words, err) < 0) {
-		strv_done(&env);
-		return -err->code;
-	}
-	start.argv = words;
+	name_image(s, image, sizeof(image));
+	start.argv = NULL;
 	list_layers(s, layers);
-	start.env = (names_t)env.v;
-	r = ledger_run_start(l, &start, err);
+	if (prepare_env(s, &env) == 0 && list_words(s, &words, err) == 0) {
+		start.argv = words;
+		start.env = (names_t)env.v;
+		members = ledger_run_start_members(&start);
+	}
 	strv_done(&env);
-	return r;
+	if (!members)
+		(void)err_set(err, ENOMEM, "out of memory");
+	return members;
+}
+
+static int write_start(struct ledger *l, const struct cordon_spec *s,
+		       const struct cordon_result *result,
+		       const struct record_decision *d, struct err *err)
+{
+	const struct record_of of = { .run = result->id };
+	_cleanup_free_ char *members = recorder_start_members(s, &of, d, err);
+
+	if (!members)
+		return -err->code;
+	if (ledger_append(l, "run.start", members, NULL, err) < 0)
+		return -err->code;
+	return ledger_sync(l, err);
 }
 
 /* What a person was shown, without secrets: the first of it is enough. */

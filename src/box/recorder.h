@@ -8,8 +8,9 @@
 
 #include "base/err.h"
 #include "box/approve.h"
-#include "policy/policy.h"
+#include "box/guard.h"
 #include "box/result.h"
+#include "policy/policy.h"
 #include "box/spec.h"
 
 struct recorder {
@@ -26,7 +27,25 @@ struct record_decision {
 	const char *policy_file;
 	const char *policy_sha256;
 	const struct approve_answer *answer; /* of a person, NULL: not asked */
+	char rule_text[300];
 };
+
+/* As a guard decided it; `why` is the text of a refusal. */
+void record_decision_of(struct record_decision *ret, const struct guard *g,
+			enum refusal refused, const struct err *why);
+
+/* Whose run it is, where a daemon starts it; `box` may be NULL: none. */
+struct record_of {
+	const char *run;
+	const char *box;
+	const char *face;
+	int64_t peer;
+};
+
+/* The members of run.start for ledger_append(); the caller frees them. */
+char *recorder_start_members(const struct cordon_spec *s,
+			     const struct record_of *of,
+			     const struct record_decision *d, struct err *err);
 
 /* On the disk when it returns 0. */
 int recorder_start(struct recorder *r, const struct cordon_spec *s,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <errno.h>
 
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/util.h"
 
@@ -90,6 +91,12 @@ void root_host_mounts(struct pack *p, struct wire_box *box,
 		    access(tops[i], F_OK) == 0)
 			(void)pack_mount(p, box, WIRE_BIND, WIRE_MNT_RO,
 					 tops[i], tops[i]);
+	root_devices(p, box, s);
+}
+
+void root_devices(struct pack *p, struct wire_box *box,
+		  const struct cordon_spec *s)
+{
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
 		if (s->tty || s->stays || i + 1 < ARRAY_SIZE(devices))
 			pack_mount(p, box, WIRE_DEV, 0, devices[i].path,
@@ -97,13 +104,13 @@ void root_host_mounts(struct pack *p, struct wire_box *box,
 				->dev = devices[i].dev;
 }
 
-static void dir(struct pack *p, const char *path)
+void root_dir(struct pack *p, const char *path)
 {
 	pack_record(p, &(struct wire_record){ .kind = WIRE_DIR, .mode = 0755 },
 		    path, NULL);
 }
 
-static void file(struct pack *p, const char *path, const char *text)
+void root_file(struct pack *p, const char *path, const char *text)
 {
 	const struct wire_record rec = { .kind = WIRE_FILE,
 					 .mode = 0444,
@@ -144,7 +151,12 @@ static unsigned int n_cpus(const struct cordon_spec *s)
 	uint64_t n = (s->cpu_quota_us + s->cpu_period_us - 1) /
 		     s->cpu_period_us;
 	long host = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned int set = 0;
 
+	for (size_t i = 0; i < ARRAY_SIZE(s->cpus); i++)
+		set += (unsigned int)__builtin_popcountll(s->cpus[i]);
+	if (set > 0)
+		n = MIN(n, set);
 	return (unsigned int)MIN(n, (uint64_t)MAX(host, 1));
 }
 
@@ -173,7 +185,7 @@ static void cpuinfo(struct pack *p, unsigned int n)
 		end = blank ? blank + 2 : text + len;
 	}
 	*end = '\0';
-	file(p, path, len > 0 ? text : "");
+	root_file(p, path, len > 0 ? text : "");
 	free(text);
 }
 
@@ -192,7 +204,7 @@ static void meminfo(struct pack *p, uint64_t bytes)
 		       "SwapTotal:      %8u kB\n"
 		       "SwapFree:       %8u kB\n",
 		       kb, kb, kb, 0U, 0U, 0U, 0U, 0U);
-	file(p, "/proc/meminfo", text);
+	root_file(p, "/proc/meminfo", text);
 }
 
 static void stat_file(struct pack *p, unsigned int n)
@@ -209,7 +221,7 @@ static void stat_file(struct pack *p, unsigned int n)
 		       "intr 0\nctxt 0\nbtime %lld\nprocesses 1\n"
 		       "procs_running 1\nprocs_blocked 0\n",
 		       (long long)time(NULL));
-	file(p, "/proc/stat", text);
+	root_file(p, "/proc/stat", text);
 }
 
 static void cpu_files(struct pack *p, unsigned int n)
@@ -219,17 +231,17 @@ static void cpu_files(struct pack *p, unsigned int n)
 
 	(void)snprintf(range, sizeof(range), n > 1 ? "0-%u\n" : "0\n", n - 1);
 	/* Said one by one, which is quicker than to find them missing. */
-	dir(p, "/sys");
-	dir(p, "/sys/devices");
-	dir(p, "/sys/devices/system");
-	dir(p, "/sys/devices/system/cpu");
-	file(p, "/sys/devices/system/cpu/online", range);
+	root_dir(p, "/sys");
+	root_dir(p, "/sys/devices");
+	root_dir(p, "/sys/devices/system");
+	root_dir(p, "/sys/devices/system/cpu");
+	root_file(p, "/sys/devices/system/cpu/online", range);
 	link_to(p, "/sys/devices/system/cpu/possible", "online");
 	link_to(p, "/sys/devices/system/cpu/present", "online");
 	for (unsigned int i = 0; i < n && i < 256; i++) {
 		(void)snprintf(path, sizeof(path),
 			       "/sys/devices/system/cpu/cpu%u", i);
-		dir(p, path);
+		root_dir(p, path);
 	}
 }
 
@@ -246,29 +258,52 @@ static void accounts(struct pack *p, const struct cordon_spec *s)
 		(void)snprintf(text + len, sizeof(text) - len,
 			       "user:x:%u:%u:user:/workspace:/bin/sh\n", s->uid,
 			       s->gid);
-	file(p, "/etc/passwd", text);
+	root_file(p, "/etc/passwd", text);
 	len = (size_t)snprintf(text, sizeof(text),
 			       "root:x:0:\nnogroup:x:65534:\n");
 	if (s->gid != 0 && s->gid != 65534)
 		(void)snprintf(text + len, sizeof(text) - len, "user:x:%u:\n",
 			       s->gid);
-	file(p, "/etc/group", text);
+	root_file(p, "/etc/group", text);
+}
+
+const char *root_hostname(const struct cordon_spec *s)
+{
+	if (s->hostname)
+		return s->hostname;
+	return s->name ? s->name : "cordon";
+}
+
+void root_hosts(struct pack *p, const struct cordon_spec *s, const char *path)
+{
+	const char *domain = s->domainname ? s->domainname : "";
+	const char *name = root_hostname(s);
+	struct buf text;
+
+	buf_init(&text, 256 << 10);
+	buf_printf(&text, "127.0.0.1 localhost");
+	if (*domain)
+		buf_printf(&text, " %s.%s", name, domain);
+	buf_printf(&text, " %s\n::1 localhost\n", name);
+	for (size_t i = 0; i < s->hosts.n; i++)
+		buf_printf(&text, "%s\n", s->hosts.v[i]);
+	if (text.error)
+		(void)err_set(&p->err, E2BIG, "too many hosts");
+	else
+		root_file(p, path, text.data);
+	buf_done(&text);
 }
 
 static void etc(struct pack *p, const struct cordon_spec *s)
 {
-	const char *name = s->name ? s->name : "cordon";
-	char text[256];
 	char target[256];
 	ssize_t n;
 
 	accounts(p, s);
-	(void)snprintf(text, sizeof(text),
-		       "127.0.0.1 localhost %s\n::1 localhost\n", name);
-	file(p, "/etc/hosts", text);
-	file(p, "/etc/nsswitch.conf",
-	     "passwd: files\ngroup: files\nhosts: files dns\n");
-	file(p, "/etc/resolv.conf", "# no network\n");
+	root_hosts(p, s, "/etc/hosts");
+	root_file(p, "/etc/nsswitch.conf",
+		  "passwd: files\ngroup: files\nhosts: files dns\n");
+	root_file(p, "/etc/resolv.conf", "# no network\n");
 	n = readlink("/etc/localtime", target, sizeof(target) - 1);
 	if (n > 0) {
 		target[n] = '\0';
@@ -288,42 +323,47 @@ static void links(struct pack *p, const struct programs *only)
 		target[n] = '\0';
 		link_to(p, tops[i], target);
 	}
-	dir(p, "/var");
+	root_dir(p, "/var");
 	link_to(p, "/var/tmp", "/tmp");
+	for (size_t i = 0; only && i < only->links.n; i++)
+		link_to(p, only->links.v[i], only->targets.v[i]);
+	if (!only && !root_host_has("python") && root_host_has("python3")) {
+		root_dir(p, "/opt");
+		root_dir(p, "/opt/cordon");
+		root_dir(p, "/opt/cordon/bin");
+		link_to(p, "/opt/cordon/bin/python", "/usr/bin/python3");
+	}
+}
+
+void root_kernel_files(struct pack *p, const struct cordon_spec *s)
+{
+	unsigned int cpus = n_cpus(s);
+
+	root_dir(p, "/dev");
+	if (s->tty) {
+		root_dir(p, "/dev/pts");
+		link_to(p, "/dev/ptmx", "pts/ptmx");
+	}
 	link_to(p, "/dev/fd", "/proc/self/fd");
 	link_to(p, "/dev/stdin", "/proc/self/fd/0");
 	link_to(p, "/dev/stdout", "/proc/self/fd/1");
 	link_to(p, "/dev/stderr", "/proc/self/fd/2");
-	for (size_t i = 0; only && i < only->links.n; i++)
-		link_to(p, only->links.v[i], only->targets.v[i]);
-	if (!only && !root_host_has("python") && root_host_has("python3")) {
-		dir(p, "/opt");
-		dir(p, "/opt/cordon");
-		dir(p, "/opt/cordon/bin");
-		link_to(p, "/opt/cordon/bin/python", "/usr/bin/python3");
-	}
+	cpuinfo(p, cpus);
+	meminfo(p, s->memory);
+	stat_file(p, cpus);
+	root_file(p, "/proc/uptime", "0.00 0.00\n");
+	root_file(p, "/proc/loadavg", "0.00 0.00 0.00 1/1 1\n");
+	cpu_files(p, cpus);
 }
 
 void root_host_files(struct pack *p, const struct cordon_spec *s,
 		     const struct programs *only)
 {
-	unsigned int cpus = n_cpus(s);
-
-	dir(p, "/dev");
-	dir(p, "/etc");
-	dir(p, "/run");
-	dir(p, "/root");
-	dir(p, "/home");
-	if (s->tty) {
-		dir(p, "/dev/pts");
-		link_to(p, "/dev/ptmx", "pts/ptmx");
-	}
+	root_kernel_files(p, s);
+	root_dir(p, "/etc");
+	root_dir(p, "/run");
+	root_dir(p, "/root");
+	root_dir(p, "/home");
 	links(p, only);
 	etc(p, s);
-	cpuinfo(p, cpus);
-	meminfo(p, s->memory);
-	stat_file(p, cpus);
-	file(p, "/proc/uptime", "0.00 0.00\n");
-	file(p, "/proc/loadavg", "0.00 0.00 0.00 1/1 1\n");
-	cpu_files(p, cpus);
 }

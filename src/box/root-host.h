@@ -24,5 +24,21 @@ void root_host_mounts(struct pack *p, struct wire_box *box,
 void root_host_files(struct pack *p, const struct cordon_spec *s,
 		     const struct programs *only);
 
+/*
+ * What every root has: devices, then the files of /dev, /proc and /sys; and
+ * the text of /etc/hosts.
+ */
+void root_devices(struct pack *p, struct wire_box *box,
+		  const struct cordon_spec *s);
+void root_kernel_files(struct pack *p, const struct cordon_spec *s);
+void root_hosts(struct pack *p, const struct cordon_spec *s, const char *path);
+
+/* Single records. */
+void root_dir(struct pack *p, const char *path);
+void root_file(struct pack *p, const char *path, const char *text);
+
+/* The name that the box has for itself. */
+const char *root_hostname(const struct cordon_spec *s);
+
 /* Whether the root has a program of that name along ROOT_PATH. */
 int root_host_has(const char *program);

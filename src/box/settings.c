@@ -9,6 +9,8 @@
 
 #include "base/num.h"
 #include "base/util.h"
+#include "box/images.h"
+#include "box/settings-more.h"
 #include "box/spec.h"
 #include "box/wire.h"
 #include "policy/policy.h"
@@ -96,13 +98,26 @@ static int later(struct err *err)
 
 SETTER(set_image)
 {
+	if (strcmp(v, "host") != 0 && images_check_name(v, err) < 0)
+		return -err->code;
 	s->stated |= SPEC_STATED_IMAGE;
 	if (strcmp(v, "host") != 0)
-		return err_set(err, EOPNOTSUPP,
-			       "image '%s': images other than 'host' are not "
-			       "in this build",
-			       v);
+		return copy(&s->image, v, err);
+	free(s->image);
+	s->image = NULL;
 	return 0;
+}
+
+/* Given again, it adds a word; empty, the image's is not used. */
+SETTER(set_entrypoint)
+{
+	s->has_entrypoint = true;
+	s->drops_cmd = true;
+	if (!*v) {
+		strv_done(&s->entrypoint);
+		return 0;
+	}
+	return strv_add(&s->entrypoint, v) < 0 ? no_memory(err) : 0;
 }
 
 /*
@@ -355,6 +370,9 @@ SETTER(set_volume)
 	if (mode && strcmp(mode, "ro") != 0 && strcmp(mode, "rw") != 0)
 		return err_set(err, EINVAL, "mode '%s' is neither ro nor rw",
 			       mode);
+	if (s->is_served && text[0] != '/')
+		return err_set(err, EINVAL, "'%s' is not an absolute path",
+			       text);
 	if (spec_check_path(target, "DST", err) < 0)
 		return -err->code;
 	b->mode = mode && strcmp(mode, "rw") == 0 ? BIND_RW : BIND_RO;
@@ -386,11 +404,47 @@ static int add_tmpfs(struct cordon_spec *s, const char *target, uint64_t bytes,
 	return 0;
 }
 
+static bool is_octal(const char *v, uint32_t *ret)
+{
+	size_t len = strlen(v);
+
+	if (len == 0 || len > 4 || strspn(v, "01234567") != len)
+		return false;
+	*ret = (uint32_t)strtoul(v, NULL, 8);
+	return *ret != 0 && !(*ret & 06000);
+}
+
+/* One option of a place in memory; it never gives more than is there anyway. */
+static int tmpfs_option(const char *o, struct spec_tmpfs *t, struct err *err)
+{
+	static const char *const granted[] = { "rw", "nosuid", "nodev", "exec",
+					       "" };
+
+	if (strncmp(o, "size=", 5) == 0)
+		return size(o + 5, 4096, &t->size, err);
+	if (strncmp(o, "mode=", 5) == 0 && is_octal(o + 5, &t->mode))
+		return 0;
+	if (strcmp(o, "ro") == 0)
+		t->is_ro = true;
+	else if (strcmp(o, "noexec") == 0)
+		t->is_noexec = true;
+	else {
+		for (size_t i = 0; i < ARRAY_SIZE(granted); i++)
+			if (strcmp(o, granted[i]) == 0)
+				return 0;
+		return err_set(err, EINVAL,
+			       "'%s' is none of size=SIZE, mode=MODE, ro and "
+			       "noexec",
+			       o);
+	}
+	return 0;
+}
+
 /* DST[:size=SIZE[,...]] */
 SETTER(set_tmpfs)
 {
+	struct spec_tmpfs t = { .size = 64 << 20 };
 	char text[4096];
-	uint64_t bytes = 64 << 20;
 	char *options;
 	char *save;
 
@@ -400,17 +454,27 @@ SETTER(set_tmpfs)
 	if (options)
 		*options++ = '\0';
 	for (char *o = options ? strtok_r(options, ",", &save) : NULL; o;
-	     o = strtok_r(NULL, ",", &save)) {
-		if (strncmp(o, "size=", 5) == 0) {
-			if (size(o + 5, 4096, &bytes, err) < 0)
-				return -err->code;
-		} else if (strcmp(o, "rw") != 0 && strcmp(o, "nosuid") != 0 &&
-			   strcmp(o, "nodev") != 0) {
-			return err_set(err, EINVAL,
-				       "'%s' is not DST[:size=SIZE]", v);
+	     o = strtok_r(NULL, ",", &save))
+		if (tmpfs_option(o, &t, err) < 0)
+			return -err->code;
+	if (add_tmpfs(s, text, t.size, err) < 0)
+		return -err->code;
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		if (strcmp(s->tmpfs[i].target, text) == 0) {
+			s->tmpfs[i].mode = t.mode;
+			s->tmpfs[i].is_ro = t.is_ro;
+			s->tmpfs[i].is_noexec = t.is_noexec;
 		}
-	}
-	return add_tmpfs(s, text, bytes, err);
+	return 0;
+}
+
+SETTER(set_shm_size)
+{
+	uint64_t bytes = 0;
+
+	if (size(v, 4096, &bytes, err) < 0)
+		return -err->code;
+	return add_tmpfs(s, "/dev/shm", bytes, err);
 }
 
 SETTER(set_writable)
@@ -455,6 +519,8 @@ SETTER(set_allowed)
 
 SETTER(set_workspace)
 {
+	if (s->is_served && v[0] != '/')
+		return err_set(err, EINVAL, "'%s' is not an absolute path", v);
 	return copy(&s->workspace, v, err);
 }
 
@@ -484,7 +550,7 @@ SETTER(set_copy_out)
 
 SETTER(set_workdir)
 {
-	if (spec_check_path(v, "the directory", err) < 0)
+	if (strcmp(v, "/") != 0 && spec_check_path(v, "the directory", err) < 0)
 		return -err->code;
 	if (strncmp(v, "/proc", 5) == 0 && (v[5] == '/' || !v[5]))
 		return err_set(err, EINVAL,
@@ -502,7 +568,18 @@ static int id(const char *text, uint32_t *to)
 	return 0;
 }
 
-/* UID[:GID] or a name of the root's passwd, which is ours. */
+/* A name that an image may have. */
+static bool is_user_name(const char *v)
+{
+	size_t len = strlen(v);
+
+	return len > 0 && len < 64 &&
+	       strspn(v, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			 "0123456789_.-$") == len &&
+	       v[0] != '-' && strspn(v, "0123456789") != len;
+}
+
+/* UID[:GID], or names: of the root's passwd, which is ours, or an image's. */
 SETTER(set_user)
 {
 	static const struct {
@@ -513,7 +590,8 @@ SETTER(set_user)
 		      { "nogroup", 65534 } };
 	char text[64];
 	const char *part[2] = { text, NULL };
-	uint32_t ids[2];
+	uint32_t ids[2] = { 65534, 65534 };
+	bool is_ours = true;
 	char *colon;
 
 	if ((size_t)snprintf(text, sizeof(text), "%s", v) >= sizeof(text))
@@ -531,13 +609,17 @@ SETTER(set_user)
 				ids[i] = names[k].id;
 				r = 0;
 			}
-		if (r < 0)
+		if (r < 0 && !is_user_name(part[i]))
 			return err_set(err, EINVAL,
 				       "'%s' is neither a number nor a name in "
 				       "the box's passwd (root, nobody)",
 				       part[i]);
+		is_ours &= r == 0;
 	}
 	s->stated |= SPEC_STATED_USER;
+	if (copy(&s->user, v, err) < 0)
+		return -err->code;
+	s->is_user_ours = is_ours;
 	s->uid = ids[0];
 	s->gid = part[1] ? ids[1] : ids[0];
 	return 0;
@@ -545,16 +627,17 @@ SETTER(set_user)
 
 SETTER(set_env)
 {
-	const char *eq = strchr(v, '=');
-	size_t len = eq ? (size_t)(eq - v) : 0;
+	size_t len = strcspn(v, "=");
 
 	if (len == 0)
 		return err_set(err, EINVAL,
 			       "'%s' is not NAME=VALUE; the host's own "
 			       "variables are not passed in",
 			       v);
+	/* A name alone takes away what an image sets; see spec_check(). */
 	for (size_t i = 0; i < s->env.n; i++)
-		if (strncmp(s->env.v[i], v, len + 1) == 0)
+		if (strcspn(s->env.v[i], "=") == len &&
+		    strncmp(s->env.v[i], v, len) == 0)
 			return copy(&s->env.v[i], v, err);
 	if (s->env.n >= 4096)
 		return err_set(err, E2BIG, "more than 4096 variables");
@@ -573,12 +656,16 @@ SETTER(set_env_from_host)
 /* NAME=VALUE lines; '#' starts a comment line. */
 SETTER(set_env_file)
 {
-	FILE *f = fopen(v, "re");
+	FILE *f = s->is_served ? NULL : fopen(v, "re");
 	char *line = NULL;
 	size_t cap = 0;
 	int number = 0;
 	int r = 0;
 
+	if (s->is_served)
+		return err_set(err, EINVAL,
+			       "the daemon reads no file for a client; send "
+			       "the variables");
 	if (!f)
 		return err_errno(err, errno, "open '%s'", v);
 	while (r == 0 && getline(&line, &cap, f) >= 0) {
@@ -695,6 +782,9 @@ SETTER(set_refused)
 static const struct setting table[] = {
 	{ "image", 0, "NAME", "root file system; 'host' is this machine's /usr",
 	  "", set_image },
+	{ "entrypoint", 0, "PROGRAM",
+	  "instead of the image's; '' for none, again for its arguments", "",
+	  set_entrypoint },
 	{ "timeout", 0, "TIME", "wall-clock limit (30s)",
 	  "max-execution-seconds", set_timeout },
 	{ "total-timeout", 0, "TIME", "for all blocks of code together (10m)",
@@ -709,6 +799,18 @@ static const struct setting table[] = {
 	  set_cpu_period },
 	{ "cpu-quota", 0, "US", "CPU time in each period (50000)", "",
 	  set_cpu_quota },
+	{ "cpu-shares", 0, "N",
+	  "weight against other boxes, 2 to 262144 (1024)", "",
+	  set_cpu_shares },
+	{ "cpuset-cpus", 0, "LIST", "only these CPUs, such as 0-2,4", "",
+	  set_cpuset },
+	{ "memory-reservation", 0, "SIZE", "kept for it when memory is short",
+	  "", set_memory_low },
+	{ "oom-score-adj", 0, "N", "who goes first without memory (300)", "",
+	  set_oom_score },
+	{ "ulimit", 0, "NAME=SOFT[:HARD]",
+	  "a limit of each process; it can only be lower than here", "ulimits",
+	  set_ulimit },
 	{ "pids-limit", 0, "N", "processes and threads (128)", "pids",
 	  set_pids },
 	{ "output-limit", 0, "SIZE",
@@ -731,8 +833,9 @@ static const struct setting table[] = {
 	  "read-only-root", set_read_only },
 	{ "volume", 'v', "SRC:DST[:ro|rw]", "bind mount; ro unless said",
 	  "extra-volume volumes extra-volumes", set_volume },
-	{ "tmpfs", 0, "DST[:size=SIZE]", "a place in memory (/tmp 64m)", "",
-	  set_tmpfs },
+	{ "tmpfs", 0, "DST[:OPTIONS]",
+	  "a place in memory: size=64m, mode=0755, ro, noexec", "", set_tmpfs },
+	{ "shm-size", 0, "SIZE", "size of /dev/shm (64m)", "", set_shm_size },
 	{ "workspace", 0, "DIR",
 	  "copied to /workspace; nothing is written "
 	  "back",
@@ -741,8 +844,8 @@ static const struct setting table[] = {
 	  set_copy_out },
 	{ "workdir", 'w', "DIR", "working directory (/workspace)",
 	  "container-work-dir", set_workdir },
-	{ "user", 'u', "UID[:GID]|NAME", "user in the box (65534)", "",
-	  set_user },
+	{ "user", 'u', "UID[:GID]|NAME",
+	  "user in the box (65534); also a name of the image", "", set_user },
 	{ "writable", 0, "PATH", "a further writable place, thrown away",
 	  "writable-path", set_writable },
 	{ "env", 'e', "NAME=VALUE", "environment variable", "", set_env },
@@ -756,6 +859,12 @@ static const struct setting table[] = {
 	{ "tty", 't', NULL, "give it a terminal", "", set_tty },
 	{ "name", 0, "NAME", "name, also the host name in the box",
 	  "container-name", set_name },
+	{ "hostname", 0, "NAME", "host name in the box (its name)", "",
+	  set_hostname },
+	{ "domainname", 0, "NAME", "domain name in the box", "",
+	  set_domainname },
+	{ "add-host", 0, "NAME:ADDRESS", "a line in /etc/hosts", "extra-hosts",
+	  set_add_host },
 	{ "label", 0, "KEY=VALUE", "kept with the result", "", set_label },
 	{ "isolation", 0, "LEVEL", "'native' is the one in this build", "",
 	  set_isolation },
@@ -784,6 +893,8 @@ static const struct setting table[] = {
 	{ "network-disabled", 0, "BOOL", NULL, "", set_network_disabled },
 	{ "network-enabled", 0, "BOOL", NULL, "", set_network_enabled },
 	{ "security-opt", 0, "OPT", NULL, "", set_security_opt },
+	{ "group-add", 0, "GROUP", NULL, "", set_group_add },
+	{ "memory-swap", 0, "SIZE", NULL, "memswap-limit", set_memory_swap },
 	{ "remove", 0, "BOOL", NULL, "auto-remove rm", set_remove },
 	{ "cap-add", 0, "CAP", NULL,
 	  "privileged device devices pid ipc uts userns cgroupns",

@@ -7,9 +7,11 @@
 
 #include "base/json.h"
 #include "base/util.h"
+#include "box/images.h"
 #include "box/lang.h"
 #include "box/prepare.h"
 #include "box/result.h"
+#include "box/settings-more.h"
 #include "box/spec.h"
 
 static void put_list(struct json *j, const char *name, const struct strv *list)
@@ -35,6 +37,64 @@ static void put_blocks(struct json *j, const struct cordon_spec *s)
 		json_close(j, '}');
 	}
 	json_close(j, ']');
+}
+
+/* What is known of it: more once it was found. */
+static void put_image(struct json *j, const struct cordon_spec *s)
+{
+	const struct box_image *m = s->root;
+
+	json_str(j, "image", m ? m->name : s->image ? s->image : "host");
+	if (s->has_entrypoint)
+		put_list(j, "entrypoint", &s->entrypoint);
+	else if (m)
+		put_list(j, "entrypoint", &m->entrypoint);
+	if (!m)
+		return;
+	json_str(j, "image_id", m->id);
+	put_list(j, "image_volumes", &m->volumes);
+	put_list(j, "exposed_ports", &m->ports);
+	put_list(j, "image_labels", &m->labels);
+	if (*m->stop_signal)
+		json_str(j, "stop_signal", m->stop_signal);
+	if (*m->user)
+		json_str(j, "image_user", m->user);
+}
+
+static void put_rlimits(struct json *j, const struct cordon_spec *s)
+{
+	json_open(j, "ulimits", '[');
+	for (int i = 0; i < WIRE_RLIMITS; i++) {
+		if (!(s->rlimits_set & 1U << i))
+			continue;
+		json_open(j, NULL, '{');
+		json_str(j, "name", ulimit_name(i));
+		json_int(j, "soft", (int64_t)s->rlimits[i].soft);
+		json_int(j, "hard", (int64_t)s->rlimits[i].hard);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+/* Only what was asked for. */
+static void put_more(struct json *j, const struct cordon_spec *s)
+{
+	if (s->hostname)
+		json_str(j, "hostname", s->hostname);
+	if (s->domainname)
+		json_str(j, "domainname", s->domainname);
+	if (s->hosts.n)
+		put_list(j, "hosts", &s->hosts);
+	if (s->cpu_shares)
+		json_int(j, "cpu_shares", (int64_t)s->cpu_shares);
+	if (s->cpuset)
+		json_str(j, "cpuset_cpus", s->cpuset);
+	if (s->memory_low)
+		json_int(j, "memory_reservation", (int64_t)s->memory_low);
+	if (s->oom_score_adj != WIRE_OOM_SCORE)
+		json_int(j, "oom_score_adj", s->oom_score_adj);
+	if (s->rlimits_set)
+		put_rlimits(j, s);
 }
 
 static void put_places(struct json *j, const struct cordon_spec *s)
@@ -87,7 +147,7 @@ char *cordon_spec_json(const struct cordon_spec *s)
 		return NULL;
 	}
 	json_open(&j, NULL, '{');
-	json_str(&j, "image", "host");
+	put_image(&j, s);
 	json_str(&j, "isolation", "native");
 	json_str(&j, "network", "none");
 	if (s->command.n)
@@ -95,6 +155,7 @@ char *cordon_spec_json(const struct cordon_spec *s)
 	if (s->n_blocks)
 		put_blocks(&j, s);
 	put_numbers(&j, s);
+	put_more(&j, s);
 	json_bool(&j, "read_only", !s->writable_root);
 	json_str(&j, "workdir", s->workdir ? s->workdir : "/workspace");
 	if (s->workspace)

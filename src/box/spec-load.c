@@ -22,6 +22,7 @@
 #include "base/util.h"
 #include "box/settings.h"
 #include "box/spec.h"
+#include "box/spec-load.h"
 #include "ledger/read.h"
 
 #define MAX_JSON  (1U << 20)
@@ -29,12 +30,17 @@
 
 /* Options of docker that are settings here, or always so, or refused. */
 static const char *const docker_names[] = {
-	"network",      "net",        "memory",    "cpus",        "cpu-period",
-	"cpu-quota",    "cap-add",    "read-only", "pids-limit",  "volume",
-	"tmpfs",        "workdir",    "user",      "env",         "env-file",
-	"name",         "label",      "rm",        "interactive", "tty",
-	"security-opt", "privileged", "device",    "pid",         "ipc",
-	"uts",          "userns",     "cgroupns",  NULL,
+	"network",      "net",         "memory",        "cpus",
+	"cpu-period",   "cpu-quota",   "cap-add",       "read-only",
+	"pids-limit",   "volume",      "tmpfs",         "workdir",
+	"user",         "env",         "env-file",      "name",
+	"label",        "rm",          "interactive",   "tty",
+	"security-opt", "privileged",  "device",        "pid",
+	"ipc",          "uts",         "userns",        "cgroupns",
+	"entrypoint",   "hostname",    "domainname",    "add-host",
+	"shm-size",     "ulimit",      "cpu-shares",    "cpuset-cpus",
+	"group-add",    "memory-swap", "oom-score-adj", "memory-reservation",
+	NULL,
 };
 
 static int bad(struct err *err, const char *name, const char *what)
@@ -42,8 +48,7 @@ static int bad(struct err *err, const char *name, const char *what)
 	return err_set(err, EINVAL, "%.60s takes %s", name, what);
 }
 
-/* White space outside of strings goes. */
-static size_t squeeze(char *text, size_t len)
+size_t json_squeeze(char *text, size_t len)
 {
 	bool in_string = false;
 	size_t to = 0;
@@ -143,8 +148,8 @@ static int set_tmpfs(struct cordon_spec *s, const char *place,
 	if (text_of(v, &text) == 0 && !strchr(place, ':'))
 		n = snprintf(full, sizeof(full), "%s%s%s%s", place,
 			     *text.data ? ":" : "",
-			     *text.data && !strchr(text.data, '=') ? "size="
-								   : "",
+			     *text.data >= '0' && *text.data <= '9' ? "size="
+								    : "",
 			     text.data);
 	buf_done(&text);
 	if (n < 0 || n >= (int)sizeof(full))
@@ -244,7 +249,8 @@ static int docker_word(struct cordon_spec *s, const char *word,
 		if (len < sizeof(name))
 			memcpy(name, word + 2, len);
 		setting = is_docker(name) ? setting_find(name) : NULL;
-		value += value ? 1 : 0;
+		if (value)
+			value++;
 	} else if (word[0] == '-' && word[1] && !word[2]) {
 		setting = setting_find_letter(word[1]);
 		value = NULL;
@@ -296,6 +302,8 @@ static void state_list(struct cordon_spec *s, const char *name)
 {
 	if (strcmp(name, "allowed-commands") == 0)
 		s->has_allowed = true;
+	else if (strcmp(name, "entrypoint") == 0)
+		s->has_entrypoint = true;
 	else if (strcmp(name, "writable-paths") == 0)
 		s->has_writable = s->no_tmp = s->no_shm = s->no_workspace =
 			true;
@@ -396,7 +404,7 @@ int cordon_spec_set_json(struct cordon_spec *s, const char *json, size_t len,
 		return error_out(out, &err);
 	}
 	memcpy(text, json, len);
-	object.len = squeeze(text, len);
+	object.len = json_squeeze(text, len);
 	if (!utf8_check(text, object.len) || !value_check(text, object.len))
 		(void)err_set(&err, EINVAL, "settings are a JSON object");
 	else

@@ -37,6 +37,7 @@ struct cordon_spec *cordon_spec_new(void)
 	s->disk = 64 << 20;
 	s->nofile = 1024;
 	s->fsize = 1ULL << 30;
+	s->oom_score_adj = WIRE_OOM_SCORE;
 	s->uid = 65534;
 	s->gid = 65534;
 	s->tty_rows = 24;
@@ -91,10 +92,17 @@ void cordon_spec_free(struct cordon_spec *s)
 	strv_done(&s->programs);
 	strv_done(&s->allowed);
 	free(s->command_line);
+	strv_done(&s->entrypoint);
+	free(s->image);
+	free(s->user);
 	free(s->workdir);
 	free(s->workspace);
 	free(s->policy);
 	free(s->name);
+	free(s->cpuset);
+	free(s->hostname);
+	free(s->domainname);
+	strv_done(&s->hosts);
 	free(s->term);
 	free(s->input);
 	free(s);
@@ -259,7 +267,8 @@ int cordon_spec_stdin(struct cordon_spec *s, const void *data, size_t len,
 
 int spec_check(const struct cordon_spec *s, struct err *err)
 {
-	if (s->command.n == 0 && s->n_blocks == 0 && !s->command_line)
+	if (!s->is_empty && s->command.n == 0 && s->n_blocks == 0 &&
+	    !s->command_line && !s->image)
 		return err_set(err, EINVAL,
 			       "nothing to run: give a command or code");
 	if ((s->command.n > 0) + (s->n_blocks > 0) + !!s->command_line > 1)
@@ -269,6 +278,22 @@ int spec_check(const struct cordon_spec *s, struct err *err)
 		return err_set(err, EINVAL,
 			       "a writable root would hold programs that are "
 			       "not on the list of commands");
+	if (s->has_entrypoint && !s->image && !s->root)
+		return err_set(err, EINVAL, "entrypoint goes with an image");
+	if (s->user && !s->is_user_ours && !s->image && !s->root)
+		return err_set(err, EINVAL,
+			       "user '%.64s' is neither a number nor a name in "
+			       "the box's passwd (root, nobody)",
+			       s->user);
+	for (size_t i = 0; i < s->env.n; i++)
+		if (!strchr(s->env.v[i], '=') && !s->image && !s->root)
+			return err_set(err, EINVAL,
+				       "env: '%s' is not NAME=VALUE; the "
+				       "host's own variables are not passed in",
+				       s->env.v[i]);
+	if (s->memory_low > s->memory)
+		return err_set(err, EINVAL,
+			       "memory-reservation is more than memory");
 	if (s->tty && s->has_input)
 		return err_set(err, EINVAL,
 			       "a terminal and given input exclude each other");

@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "box/wire.h"
 
 #define SPEC_MAX_BLOCKS 32
 
@@ -34,6 +35,9 @@ struct spec_bind {
 struct spec_tmpfs {
 	char *target;
 	uint64_t size;
+	uint32_t mode; /* of the directory itself; 0: 0755 */
+	bool is_ro;
+	bool is_noexec;
 };
 
 struct spec_copy {
@@ -81,6 +85,13 @@ struct cordon_spec {
 	uint64_t disk;
 	uint64_t nofile;
 	uint64_t fsize;
+	uint64_t memory_low; /* 0: none */
+	uint64_t cpu_shares; /* 0: the usual */
+	uint64_t cpus[4];    /* bits: only these; none set: any */
+	char *cpuset;        /* the same, as given */
+	uint32_t oom_score_adj;
+	uint32_t rlimits_set; /* bits: which of `rlimits` */
+	struct wire_rlimit rlimits[WIRE_RLIMITS];
 	uint32_t uid;
 	uint32_t gid;
 	uint32_t best_effort; /* bits of enum wire_layer */
@@ -98,14 +109,30 @@ struct cordon_spec {
 	bool no_ledger;
 	bool witness;  /* count refused sockets; for tests of a policy */
 	bool no_files; /* nobody will look at the list of files */
+	bool is_empty; /* a box for programs that come later */
+	/* For a peer of the daemon: paths are absolute, no file is read. */
+	bool is_served;
+	bool is_peer;  /* ... who is another user than the daemon's root */
+	bool no_links; /* none can be made in what is mounted writable */
 	unsigned int tty_rows;
 	unsigned int tty_cols;
+	char *image;                  /* the root's; NULL: this machine's */
+	const struct box_image *root; /* the same, found; the guard's */
+	struct strv entrypoint;       /* instead of the image's ... */
+	bool has_entrypoint;          /* ... if so, and also if it is empty */
+	bool drops_cmd;               /* the image's; an empty list keeps it */
+	char *user;                   /* as given; looked up in an image */
+	bool is_root_replaced; /* it was, and is the usual user instead */
+	bool is_user_ours;     /* a number, or a name that every root has */
 	char *workdir;
 	char *workspace;        /* copied in */
 	uint64_t workspace_dev; /* as dev and ino of a bind */
 	uint64_t workspace_ino;
 	char *policy; /* the file that decides; NULL: none */
 	char *name;
+	char *hostname; /* NULL: the name */
+	char *domainname;
+	struct strv hosts; /* "ADDRESS NAME", for /etc/hosts */
 	char *term;
 	struct strv env;
 	struct strv env_from_host; /* names */

@@ -75,22 +75,56 @@ static int outside(struct err *err)
 	return err_set(err, EPROTO, "the spec points outside itself");
 }
 
+/* 64 of them: neither a path nor anything else. */
+static bool is_digits(const char *text)
+{
+	size_t n = 0;
+
+	for (; text && text[n]; n++)
+		if (n == 64 || !strchr("0123456789abcdef", text[n]))
+			return false;
+	return n == 64;
+}
+
+static bool mount_check(const struct wire_box *box, const struct wire_mount *m)
+{
+	const char *source = wire_str(&box->blob, m->source);
+
+	if (!wire_str(&box->blob, m->target))
+		return false;
+	switch ((enum wire_mount_kind)m->kind) {
+	case WIRE_BIND:
+	case WIRE_DEV:
+		return source;
+	case WIRE_LAYER:
+		return box->image && is_digits(source);
+	case WIRE_UPPER:
+	case WIRE_PLACE:
+		return box->image;
+	case WIRE_TMPFS:
+		return true;
+	case WIRE_MOUNT_KINDS:
+		break;
+	}
+	return false;
+}
+
 int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err)
 {
 	const struct wire_blob *blob = &box->blob;
 
 	if (check_blob(blob, size, sizeof(*box), WIRE_BOX_MAGIC, err) < 0)
 		return -EPROTO;
-	if (box->n_mounts > WIRE_MAX_MOUNTS || box->limits.cpu_period_us == 0)
+	if (box->n_mounts > WIRE_MAX_MOUNTS || box->limits.cpu_period_us == 0 ||
+	    box->oom_score_adj > 1000 || box->rlimits_set >> WIRE_RLIMITS)
 		return err_set(err, EPROTO, "the spec has bad numbers");
-	for (uint32_t i = 0; i < box->n_mounts; i++) {
-		const struct wire_mount *m = &box->mounts[i];
-
-		if (!wire_str(blob, m->target) || m->kind > WIRE_TMPFS ||
-		    (m->kind != WIRE_TMPFS && !wire_str(blob, m->source)))
+	for (uint32_t i = 0; i < box->n_mounts; i++)
+		if (!mount_check(box, &box->mounts[i]))
 			return outside(err);
-	}
+	if (box->image && !is_digits(wire_str(blob, box->image)))
+		return outside(err);
 	if (!wire_str(blob, box->hostname) ||
+	    !wire_str(blob, box->domainname) ||
 	    !records_check(blob, box->records))
 		return outside(err);
 	return 0;

@@ -29,7 +29,7 @@
 
 #include "base/err.h"
 
-#define WIRE_BOX_MAGIC  0x43520103U
+#define WIRE_BOX_MAGIC  0x43520112U
 #define WIRE_WORK_MAGIC 0x43520203U
 #define WIRE_MAX_MOUNTS 192
 #define WIRE_MAX_STEPS  64
@@ -43,7 +43,21 @@ struct wire_limits {
 	uint64_t pids;
 	uint64_t nofile;
 	uint64_t fsize;
-	uint64_t disk; /* of a writable root */
+	uint64_t disk;       /* of a writable root */
+	uint64_t memory_low; /* kept for it under pressure; 0: nothing */
+	uint64_t cpu_shares; /* weight against others, 2 to 262144; 0: usual */
+	uint64_t cpus[4];    /* bits: only these, none set: any */
+};
+
+/* Without memory, boxes go before what else the host runs. */
+#define WIRE_OOM_SCORE 300
+
+/* Limits of each process, by the kernel's number; only ever lowered. */
+#define WIRE_RLIMITS 16
+
+struct wire_rlimit {
+	uint64_t soft;
+	uint64_t hard;
 };
 
 struct wire_times {
@@ -62,7 +76,21 @@ enum wire_mount_kind {
 	WIRE_BIND,  /* a host directory or file */
 	WIRE_DEV,   /* a character device, checked by number */
 	WIRE_TMPFS, /* an empty place in memory */
+	/* Of a root that is an image: */
+	WIRE_LAYER, /* 64 digits name a layer of the store; the lowest first */
+	WIRE_UPPER, /* as WIRE_TMPFS: takes the changes to the root */
+	WIRE_PLACE, /* a directory that is made where it is missing */
+	WIRE_MOUNT_KINDS,
 };
+
+/*
+ * Records below this path are the top layer of an image's root; all others
+ * are files of /dev, /proc and /sys, as ever.
+ */
+#define WIRE_OWN_LAYER "/.own"
+
+/* The most layers of one root. */
+#define WIRE_MAX_LAYERS 127
 
 enum {
 	WIRE_MNT_RO = 1 << 0,
@@ -75,13 +103,17 @@ enum {
 	WIRE_MNT_PROGRAM = 1 << 7,  /* under WIRE_COMMANDS: may be executed */
 };
 
+/* In a writable bind: no symbolic link, pipe or socket can be made. */
+enum { WIRE_DENY_LINKS = 1 << 0 };
+
 struct wire_mount {
 	uint8_t kind;
 	uint8_t flags;
-	uint16_t dev;    /* WIRE_DEV: major * 256 + minor */
-	uint32_t source; /* WIRE_BIND, WIRE_DEV: path on the host */
-	uint32_t target; /* path in the box */
-	uint32_t reserved;
+	uint16_t dev;        /* WIRE_DEV: major * 256 + minor */
+	uint32_t source;     /* WIRE_BIND, WIRE_DEV: path on the host */
+	uint32_t target;     /* path in the box */
+	uint16_t mode;       /* WIRE_TMPFS: of its top directory; 0: 0755 */
+	uint16_t denied;     /* WIRE_DENY_LINKS */
 	uint64_t source_dev; /* what the client saw at `source`; 0: anything */
 	uint64_t source_ino;
 	uint64_t size;   /* WIRE_TMPFS */
@@ -169,6 +201,11 @@ struct wire_box {
 	uint32_t tty_cols;
 	uint32_t n_mounts;
 	uint32_t require; /* as best_effort: without these nothing runs */
+	uint32_t image;   /* 64 digits, the image of the root; 0: none */
+	uint32_t domainname;
+	uint32_t oom_score_adj; /* 0 to 1000 */
+	uint32_t rlimits_set;   /* bits: which of `rlimits` */
+	struct wire_rlimit rlimits[WIRE_RLIMITS];
 	struct wire_records records; /* in the root, before any mount */
 	struct wire_mount mounts[WIRE_MAX_MOUNTS];
 };

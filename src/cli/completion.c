@@ -126,6 +126,12 @@ static void bash_flag(const char *name, char letter, const char *value,
 	printf(" --%s%s", name, value ? "=" : "");
 }
 
+static void put_serve_flags(const char *before)
+{
+	for (size_t i = 0; serve_flag_at(i); i++)
+		printf("%s%s%s", i ? " " : "", before, serve_flag_at(i));
+}
+
 static void bash(void)
 {
 	printf("# bash completion for cordon\n_cordon() {\n"
@@ -156,6 +162,12 @@ static void bash(void)
 	       "\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
 	       "\t\t*) mapfile -t COMPREPLY < <(compgen -W \"$(cordon image ls "
 	       "--names 2>/dev/null)\" -- \"$cur\") ;;\n\t\tesac ;;\n"
+	       "\tserve)\n\t\tcase $cur in\n"
+	       "\t\t-*) mapfile -t COMPREPLY < <(compgen -W \"");
+	put_serve_flags("--");
+	printf("\" -- \"$cur\") ;;\n"
+	       "\t\t*) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
+	       "\t\tesac ;;\n"
 	       "\tdoctor) mapfile -t COMPREPLY < <(compgen -W \"--json\" -- "
 	       "\"$cur\") ;;\n\tpolicy | approvals | audit)\n"
 	       "\t\tlocal known= files=\n"
@@ -199,6 +211,9 @@ static void zsh(void)
 	       "\t\telse compadd -- ${(f)\"$(cordon image ls --names "
 	       "2>/dev/null)\"}\n\t\tfi ;;\n"
 	       "\tcompletion) compadd bash zsh fish ;;\n"
+	       "\tserve) compadd -- ");
+	put_serve_flags("--");
+	printf("; _files ;;\n"
 	       "\tdoctor) compadd -- --json ;;\n"
 	       "\tpolicy | approvals | audit)\n\t\tlocal known= files=\n"
 	       "\t\tcase \"${words[2,CURRENT-1]}\" in\n");
@@ -270,6 +285,10 @@ static void fish(void)
 	       "completion' -a 'bash zsh fish'\n");
 	printf("complete -c cordon -n '__fish_seen_subcommand_from doctor' "
 	       "-l json\n");
+	for (size_t i = 0; serve_flag_at(i); i++)
+		printf("complete -c cordon -n '__fish_seen_subcommand_from "
+		       "serve' -l %s -r\n",
+		       serve_flag_at(i));
 	fish_desk();
 	printf("complete -c cordon -n '__fish_seen_subcommand_from image; and "
 	       "not __fish_seen_subcommand_from " IMAGE_COMMANDS

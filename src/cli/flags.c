@@ -20,6 +20,9 @@ static const struct own_flag own[] = {
 	  offsetof(struct run_flags, json) },
 	{ "dry-run", 0, NULL, "print what would be run, run nothing",
 	  offsetof(struct run_flags, dry_run) },
+	{ "detach", 'd', NULL,
+	  "leave it to the daemon ('cordon serve'); print its id",
+	  offsetof(struct run_flags, detach) },
 	{ "help", 'h', NULL, "this list", offsetof(struct run_flags, help) },
 };
 
@@ -81,6 +84,9 @@ static int set_setting(struct reader *r, const struct setting *s,
 		return -r->err->code;
 	if (s->set(r->spec, value, r->err) < 0)
 		return err_wrap(r->err, "%s", flag);
+	if (strv_add(&r->flags->asked, s->name) < 0 ||
+	    strv_add(&r->flags->asked, value ? value : "true") < 0)
+		return err_set(r->err, ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -138,7 +144,8 @@ static int short_flags(struct reader *r, const char *word)
 }
 
 /* CORDON_MEMORY=1g is as --memory 1g, and a flag comes after it. */
-static int from_environment(struct cordon_spec *spec, struct err *err)
+static int from_environment(struct cordon_spec *spec, struct strv *asked,
+			    struct err *err)
 {
 	const struct setting *s;
 
@@ -153,8 +160,12 @@ static int from_environment(struct cordon_spec *spec, struct err *err)
 						 : toupper((unsigned char)*p));
 		name[at] = '\0';
 		value = getenv(name);
-		if (value && *value && s->set(spec, value, err) < 0)
+		if (!value || !*value)
+			continue;
+		if (s->set(spec, value, err) < 0)
 			return err_wrap(err, "%s", name);
+		if (strv_add(asked, s->name) < 0 || strv_add(asked, value) < 0)
+			return err_set(err, ENOMEM, "out of memory");
 	}
 	return 0;
 }
@@ -169,7 +180,7 @@ int flags_parse(int argc, char **argv, struct cordon_spec *s,
 
 	(void)argc;
 	*ret_dashes = false;
-	if (from_environment(s, err) < 0)
+	if (from_environment(s, &ret->asked, err) < 0)
 		return -err->code;
 	while (*r.at && (*r.at)[0] == '-' && (*r.at)[1]) {
 		const char *word = *r.at++;

@@ -11,6 +11,7 @@
 #include <cordon/cordon.h>
 
 #include "base/err.h"
+#include "base/strv.h"
 
 struct own_flag {
 	const char *name;
@@ -25,7 +26,9 @@ struct run_flags {
 	const char *code;
 	bool json;
 	bool dry_run;
+	bool detach;
 	bool help;
+	struct strv asked; /* settings in order: name, value, name ... */
 };
 
 const struct own_flag *own_flag_at(size_t i);

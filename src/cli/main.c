@@ -18,6 +18,27 @@
 static const struct command table[] = {
 	{ "run", "[FLAGS] -- CMD [ARG...]", "run a program or code in a box",
 	  cmd_run },
+	{ "ps", "[FLAGS]", "boxes that the daemon keeps", cmd_ps },
+	{ "create", "[FLAGS] [-- CMD [ARG...]]", "make a box that stays",
+	  cmd_create },
+	{ "exec", "[FLAGS] BOX CMD [ARG...]", "run a program in a box",
+	  cmd_exec },
+	{ "logs", "[FLAGS] BOX", "what a box has written", cmd_logs },
+	{ "cp", "BOX:PATH HOST|- or HOST|- BOX:PATH",
+	  "copy files into a box and out", cmd_cp },
+	{ "start", "BOX...", "start boxes", cmd_life },
+	{ "stop", "[FLAGS] BOX...", "stop boxes", cmd_life },
+	{ "restart", "[FLAGS] BOX...", "stop boxes and start them", cmd_life },
+	{ "kill", "[FLAGS] BOX...", "send boxes a signal", cmd_life },
+	{ "rm", "[FLAGS] BOX...", "remove boxes", cmd_life },
+	{ "pause", "BOX...", "let boxes stand still", cmd_life },
+	{ "unpause", "BOX...", "let them go on", cmd_life },
+	{ "wait", "BOX...", "wait for their end, print how", cmd_life },
+	{ "rename", "BOX NAME", "give a box another name", cmd_rename },
+	{ "attach", "[FLAGS] BOX", "join a box's own program", cmd_attach },
+	{ "inspect", "BOX...", "all about boxes, as JSON", cmd_inspect },
+	{ "top", "BOX", "processes of a box", cmd_top },
+	{ "stats", "[FLAGS] [BOX...]", "what boxes use", cmd_stats },
 	{ "policy", "check|show|explain|test|compile|schema ...",
 	  "what a policy allows, and why", cmd_desk },
 	{ "approvals", "list|show|approve|deny|rules ...",
@@ -26,6 +47,8 @@ static const struct command table[] = {
 	  "the record of what was decided and done", cmd_desk },
 	{ "image", "load|import|save|ls|inspect|rm|prune|tag ...",
 	  "root file systems for boxes", cmd_image },
+	{ "serve", "[FLAGS]", "the daemon: boxes that live, and Docker's API",
+	  cmd_serve },
 	{ "doctor", "[--json]", "what this machine can enforce", cmd_doctor },
 	{ "bench", "[N]", "time a box against a plain process", cmd_bench },
 	{ "completion", "bash|zsh|fish", "completions for a shell",
@@ -35,8 +58,8 @@ static const struct command table[] = {
 
 /* Named in the documents, and still to come. */
 static const char *const later[] = {
-	"serve", "ps", "exec",    "logs",  "cp",    "stop",
-	"kill",  "rm", "inspect", "stats", "agent", "worker",
+	"agent",
+	"worker",
 };
 
 const struct command *command_at(int i)
@@ -79,7 +102,11 @@ static int help(const char *name)
 
 		if (strcmp(name, table[i].name) != 0)
 			continue;
-		if (table[i].run == cmd_run || table[i].run == cmd_desk)
+		if (table[i].run == cmd_run || table[i].run == cmd_desk ||
+		    table[i].run == cmd_exec || table[i].run == cmd_logs ||
+		    table[i].run == cmd_ps || table[i].run == cmd_life ||
+		    table[i].run == cmd_serve || table[i].run == cmd_stats ||
+		    table[i].run == cmd_attach)
 			return table[i].run(2, args);
 		printf("usage: cordon %s %s\n\n%s\n", table[i].name,
 		       table[i].usage, table[i].help);

@@ -24,6 +24,7 @@
 #include "box/result.h"
 #include "box/spec.h"
 #include "cli/cli.h"
+#include "cli/create.h"
 #include "cli/flags.h"
 #include "keeper/keeper.h"
 
@@ -377,6 +378,8 @@ static int take_operands(struct session *s, char **rest, bool dashes,
 			       "follow it");
 	if (s->spec->command_line)
 		return 0;
+	if (!*rest && s->spec->image)
+		return 0;
 	if (!*rest)
 		return err_set(err, EINVAL,
 			       "nothing to run; write 'cordon run -- CMD' or "
@@ -459,6 +462,8 @@ int cmd_run(int argc, char **argv)
 	} else if (s.flags.help) {
 		flags_help();
 		code = 0;
+	} else if (s.flags.detach) {
+		code = create_box(&s.flags, rest, dashes, true);
 	} else if (take_operands(&s, rest, dashes, &err) < 0 ||
 		   take_terminal(s.spec, &err) < 0 ||
 		   spec_check(s.spec, &err) < 0) {
@@ -468,6 +473,7 @@ int cmd_run(int argc, char **argv)
 		code = s.flags.dry_run ? dry_run(s.spec) : run(&s);
 	}
 	cordon_spec_free(s.spec);
+	strv_done(&s.flags.asked);
 	keeper_close(&keeper);
 	return code;
 }

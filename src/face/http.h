@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * HTTP/1.1 for all faces: libmicrohttpd in a libuv loop, over unix sockets.
+ * HTTP/1.1 for all faces: http-parser in a libuv loop, over unix sockets.
  *
  * A face is a table of routes. A handler answers at once or later; nothing
  * blocks. What a peer sizes has a ceiling: 64 KiB of headers, 10 s for them,
@@ -16,6 +16,11 @@
  * A request is valid until it was answered in full or its `gone` callback came.
  * A body with HTTP_BODY_WHOLE is read before the handler is called; with
  * HTTP_BODY_STREAM the handler is called first and takes it by http_on_body().
+ * A route with neither has its body read and thrown away (4 MiB at most).
+ *
+ * Callbacks come from the loop, never from inside a call of these. What is
+ * answered or written goes out when control is back in the loop. A client that
+ * closes its side of a connection that is not upgraded has left.
  */
 
 #include <stdbool.h>
@@ -104,13 +109,21 @@ void http_answer(struct http_request *r, int status, const char *type,
 void http_begin(struct http_request *r, int status, const char *type, bool raw);
 /* How many bytes were taken; less: wait for `ready`. */
 size_t http_write(struct http_request *r, const void *data, size_t len);
+/* Room for so many bytes now; `ready` comes when it was less than half. */
+size_t http_room(struct http_request *r);
 void http_on_ready(struct http_request *r, void (*ready)(void *data));
 void http_end(struct http_request *r);
+/* The same, with last bytes that no ceiling keeps back. */
+void http_finish(struct http_request *r, const void *data, size_t len);
+/* Ends a stream that failed: the client sees that it is not whole. */
+void http_cut(struct http_request *r);
 
 /*
- * 101, and the connection is ours: the request is over, its data are handed on
- * to `events`. The first byte (and the closing) waits until the client has read
- * the headers (SIOCOUTQ; docker-api.md 6.5), at most 2 s.
+ * 101 (or, where the client did not ask for an upgrade, 200 and a stream both
+ * ways until the end), and the connection is ours: the request is over, its
+ * data are handed on to `events`, and its own `gone` does not come. No
+ * recv() of the client brings bytes of the pipe together with the headers
+ * (docker-api.md 6.5; how: pipe.c).
  */
 struct http_pipe;
 struct http_pipe_events {
@@ -125,7 +138,7 @@ struct http_pipe *http_upgrade(struct http_request *r, const char *type,
 			       void *data);
 /* As one writev; 256 KiB wait at most, then it takes less. */
 size_t pipe_write(struct http_pipe *p, const struct iovec *v, int n);
-/* Room for so many bytes now. */
-size_t pipe_room(const struct http_pipe *p);
+/* Room for so many bytes now; `ready` comes when it was less than half. */
+size_t pipe_room(struct http_pipe *p);
 void pipe_input_ready(struct http_pipe *p);
 void pipe_end(struct http_pipe *p); /* when all is written, then `gone` */

@@ -40,6 +40,7 @@ enum mgr_error {
 	MGR_NO_IMAGE = ENODATA,
 	MGR_NOT_RUNNING = ESRCH,
 	MGR_IS_RUNNING = EALREADY,  /* start; remove without force */
+	MGR_PAUSED = EBUSY,         /* exec, files */
 	MGR_REMOVING = EINPROGRESS, /* removal goes on */
 	MGR_HAS_RUN = ESTALE,       /* an exec, twice */
 	MGR_NO_PROGRAM = ENOEXEC,   /* executable file not found */
@@ -54,6 +55,7 @@ enum mgr_error {
 };
 
 struct manager;
+struct wire_outcome; /* box/wire.h */
 struct box;
 struct exec;
 struct call; /* something that will call back */
@@ -66,6 +68,7 @@ struct peer {
 };
 
 typedef void mgr_done_fn(void *arg, const struct err *err);
+/* A function that returns NULL for one had no memory: nothing will call back */
 void call_drop(struct call *c); /* NULL: nothing */
 
 /* ---- making, finding, listing ---- */
@@ -81,18 +84,20 @@ struct box_want {
 	const char *settings;       /* JSON object */
 	const char *name;           /* NULL: one is made up */
 	const char *const *command; /* NULL-terminated; NULL: the image's */
-	const char *extra;          /* JSON, may be NULL */
-	bool has_no_main;           /* it lives until it is stopped */
+	const char *code;  /* JSON list (orders.h), instead of a command */
+	const char *extra; /* JSON, may be NULL */
+	bool has_no_main;  /* it lives until it is stopped */
 	bool clamp;
 	bool tty;
 	bool open_stdin;
 	bool stdin_once;
 	bool auto_remove;
 	bool kill_exec_rest; /* what an exec leaves behind is killed */
-	int stop_signal;     /* 0: TERM */
-	int stop_timeout_s;  /* -1: the default, 10 */
-	uint64_t idle_us;    /* stopped when nothing was asked of it: 0 never */
-	uint64_t life_us;    /* stopped after this time; 0 never */
+	bool shims;      /* docker-api.md 11: `timeout N ...`, `pkill -f ...` */
+	int stop_signal; /* 0: TERM */
+	int stop_timeout_s; /* -1: the default, 10 */
+	uint64_t idle_us;   /* stopped when nothing was asked of it: 0 never */
+	uint64_t life_us;   /* stopped after this time; 0 never */
 	uint64_t exec_timeout_us; /* default deadline of each exec; 0 none */
 	uint64_t exec_max_output; /* 0: none */
 	bool kill_on_disconnect;  /* an exec whose client is gone */
@@ -123,6 +128,7 @@ enum box_state {
 /* What is known of a box. Strings live as long as it does. */
 struct box_view {
 	const char *id;   /* 64 hex digits */
+	const char *run;  /* of the main program, as on the ledger: 32 */
 	const char *name; /* without '/' */
 	enum box_state state;
 	uid_t owner;
@@ -144,6 +150,8 @@ struct box_view {
 	size_t n_execs;
 };
 void box_look(const struct box *b, struct box_view *ret);
+/* What the box said of the end of its main program; NULL before it. */
+const struct wire_outcome *box_outcome(const struct box *b);
 /* Ids of its execs that are not forgotten. */
 size_t box_execs(const struct box *b, const char *const **ret);
 
@@ -227,6 +235,7 @@ struct feed *box_logs(struct box *b, const struct log_want *want,
 
 struct exec_want {
 	const char *const *command;
+	const char *code;       /* JSON list (orders.h), instead of it */
 	const char *const *env; /* K=V or K */
 	const char *workdir;    /* NULL: the box's */
 	const char *user;       /* NULL or "": the box's */
@@ -242,7 +251,8 @@ struct exec *exec_find(struct manager *m, const struct peer *peer,
 		       const char *id, struct err *err);
 
 /*
- * Starts it. `done` comes when its program runs, or could not be started. With
+ * Starts it. `done` comes when its program runs, or could not be started: then
+ * nothing was written to the sink, whose end() follows. With
  * a sink its output goes there, with back-pressure; NULL: detached, its output
  * goes to a log of its own (256 KiB kept), from where exec_attach() begins.
  */
@@ -257,6 +267,7 @@ struct call *exec_kill(struct exec *e, int signal, mgr_done_fn *done,
 
 struct exec_view {
 	const char *id; /* 64 hex digits */
+	const char *run;
 	const char *box;
 	bool is_started, is_running;
 	int exit_code;     /* valid when it was started and does not run */
@@ -269,6 +280,7 @@ struct exec_view {
 	uint64_t out_bytes, err_bytes, dropped_bytes;
 };
 void exec_look(const struct exec *e, struct exec_view *ret);
+const struct wire_outcome *exec_outcome(const struct exec *e);
 
 /* ---- files ---- */
 
@@ -283,7 +295,11 @@ typedef void file_stat_fn(void *arg, const struct file_stat *st,
 			  const struct err *err);
 struct call *files_stat(struct box *b, const char *path, file_stat_fn *done,
 			void *arg);
-/* A tar of the path into the sink (stream 1). `done` comes first: it exists. */
+/*
+ * A tar of the path into the sink (stream 1). `done` comes first: it exists. If
+ * it says that it does not, the feed is gone, without an end(). A tar that
+ * could not be completed ends without its two blocks of zeros.
+ */
 struct call *files_read(struct box *b, const char *path,
 			const struct sink *sink, struct feed **ret_feed,
 			file_stat_fn *done, void *arg);
@@ -293,11 +309,12 @@ struct files_writer;
 struct files_writer *files_write(struct box *b, const char *path,
 				 bool no_overwrite, mgr_done_fn *done,
 				 void *arg, struct err *err);
-/* How many bytes were taken; less: wait for `ready`. */
+/* How many bytes were taken; less: wait for `ready` (arg: that of `done`). */
 size_t files_writer_add(struct files_writer *w, const char *data, size_t len);
 void files_writer_on_ready(struct files_writer *w, void (*ready)(void *arg));
 void files_writer_end(struct files_writer *w); /* all was given; done follows */
-void files_writer_drop(struct files_writer *w); /* the client is gone */
+/* The client is gone; or, after `done`, all that is left of it goes. */
+void files_writer_drop(struct files_writer *w);
 
 struct file_change {
 	const char *path;
@@ -384,6 +401,13 @@ void manager_limits_default(struct manager_limits *l);
 /* Takes the descriptors of orders.h from 3 on; reads its notes. */
 struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 			    struct err *err);
+/* The faces listen: the parent is told. */
+void manager_ready(struct manager *m);
+/*
+ * The parent wants an end: `fn` stops the listeners. The manager drains itself,
+ * and tells the parent when it has.
+ */
+void manager_on_drain(struct manager *m, void (*fn)(void *arg), void *arg);
 /* No new work; ends all boxes; then `done`. */
 void manager_drain(struct manager *m, void (*done)(void *arg), void *arg);
 void manager_free(struct manager *m);
@@ -397,3 +421,5 @@ struct manager_view {
 };
 void manager_look(struct manager *m, const struct peer *peer,
 		  struct manager_view *ret);
+/* The loop it was made with. */
+uv_loop_t *manager_loop(const struct manager *m);

@@ -137,7 +137,34 @@ static void put_names(struct json *j, const struct strv *names)
 	json_close(j, ']');
 }
 
-static void put_list(struct json *j, const struct image_list *list)
+static void put_labels(struct json *j, const char *name, const struct strv *v)
+{
+	json_open(j, name, '{');
+	for (size_t i = 0; i < v->n; i++) {
+		char *is = strchr(v->v[i], '=');
+
+		*is = '\0';
+		json_str(j, v->v[i], is + 1);
+		*is = '=';
+	}
+	json_close(j, '}');
+}
+
+/* An image whose configuration cannot be read is listed all the same. */
+static void put_own_labels(struct json *j, struct image_store *store,
+			   const struct image *m)
+{
+	struct image_config config;
+	struct err err = { 0 };
+
+	if (image_config_load(store, m, &config, &err) < 0)
+		return;
+	put_labels(j, "labels", &config.labels);
+	image_config_done(&config);
+}
+
+static void put_list(struct json *j, struct image_store *store,
+		     const struct image_list *list)
 {
 	json_open(j, NULL, '[');
 	for (size_t i = 0; i < list->n; i++) {
@@ -152,6 +179,8 @@ static void put_list(struct json *j, const struct image_list *list)
 		json_int(j, "layers", (int64_t)m->n_layers);
 		json_str(j, "os", m->os);
 		json_str(j, "architecture", m->architecture);
+		json_str(j, "manifest", m->manifest);
+		put_own_labels(j, store, m);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -198,7 +227,7 @@ int run_ls(struct call *c, struct err *err)
 		return -err->code;
 	buf_init(&out, DOC_MAX);
 	if (c->json) {
-		put_list(&j, &list);
+		put_list(&j, c->store, &list);
 		r = print_pretty(&out, err);
 	} else {
 		if (c->names || c->quiet)
@@ -238,19 +267,6 @@ static void put_keys(struct json *j, const char *name, const struct strv *v)
 	json_close(j, '}');
 }
 
-static void put_labels(struct json *j, const struct strv *v)
-{
-	json_open(j, "Labels", '{');
-	for (size_t i = 0; i < v->n; i++) {
-		char *is = strchr(v->v[i], '=');
-
-		*is = '\0';
-		json_str(j, v->v[i], is + 1);
-		*is = '=';
-	}
-	json_close(j, '}');
-}
-
 static void put_config(struct json *j, const struct image_config *c)
 {
 	json_open(j, "Config", '{');
@@ -261,7 +277,7 @@ static void put_config(struct json *j, const struct image_config *c)
 	put_texts(j, "Cmd", &c->cmd);
 	put_keys(j, "Volumes", &c->volumes);
 	json_str(j, "WorkingDir", c->working_dir);
-	put_labels(j, &c->labels);
+	put_labels(j, "Labels", &c->labels);
 	json_str(j, "StopSignal", c->stop_signal);
 	json_close(j, '}');
 }

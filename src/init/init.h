@@ -42,6 +42,7 @@ struct init {
 	int stdio[3];
 	int root; /* the root directory, once there is one */
 	int old;  /* the one before, until it is let go */
+	int next; /* an image's root, before it is the root; else NO_FD */
 	int tty;  /* our side of the terminal */
 	dev_t own[WIRE_MAX_MOUNTS + 1]; /* file systems of the box's own */
 	size_t n_own;
@@ -142,6 +143,27 @@ const void *init_map(struct init *in, int fd, uint64_t *ret_size);
 
 /* files.c: one request for files (box/files.h), as the box's user. */
 void files_serve(int sock) __attribute__((noreturn));
+
+/*
+ * stage-layers.c: the root of an image, made beside the one that was there
+ * first; a place in it to mount on, as O_PATH, never through a link; it
+ * becomes the root, and the other one goes.
+ */
+int layers_make(struct init *in);
+int layers_place(struct init *in, const char *path, bool is_file);
+int layers_enter(struct init *in);
+
+/* Where it is until then. */
+#define LAYERS_ROOT "/.root"
+
+/* Files of an image box that are not the image's: below /dev. */
+bool layers_is_dev(const char *path);
+
+/* stage-limits.c: those that the spec asks for, in a program to be. */
+int limits_lower(const struct init *in);
+
+/* links.c: none can be made in binds that say so; one domain more. */
+int links_deny(struct init *in);
 
 /* place.c: what is on this file system is the box's own. */
 int place_own(struct init *in, const char *path);

@@ -146,6 +146,7 @@ int main(void)
 	(void)prctl(PR_SET_NAME, "cordon-init");
 	init.root = NO_FD;
 	init.old = NO_FD;
+	init.next = NO_FD;
 	init.tty = NO_FD;
 	init.witness = NO_FD;
 	init.pts = NO_FD;

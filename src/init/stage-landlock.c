@@ -35,7 +35,8 @@ static int allow_mounts(struct init *in, struct landlock *l, int run)
 
 		if (!run && (m->flags & WIRE_MNT_PROGRAM))
 			what |= LANDLOCK_RUN;
-		if (!what || !wire_has_mount(&in->conf, i))
+		if (!what || !wire_has_mount(&in->conf, i) ||
+		    m->kind == WIRE_LAYER || m->kind == WIRE_UPPER)
 			continue;
 		if (allow_path(in, l, target, is_dir, what) < 0)
 			return -in->err.code;
@@ -65,5 +66,6 @@ int stage_landlock(struct init *in)
 		fd_close(&l.fd);
 		return -in->err.code;
 	}
-	return landlock_enter(&l, &in->err);
+	r = landlock_enter(&l, &in->err);
+	return r < 0 ? r : links_deny(in);
 }

@@ -75,6 +75,24 @@ int stage_limits(struct init *in)
 	return in->bounds.n_affinity ? set_affinity(in) : 0;
 }
 
+int limits_lower(const struct init *in)
+{
+	for (int i = 0; i < WIRE_RLIMITS; i++) {
+		const struct wire_rlimit *l = &in->box->rlimits[i];
+		struct rlimit now;
+
+		if (!(in->box->rlimits_set & 1U << i))
+			continue;
+		if (getrlimit(i, &now) < 0)
+			return -errno;
+		now.rlim_max = MIN(now.rlim_max, l->hard);
+		now.rlim_cur = MIN(MIN(now.rlim_cur, l->soft), now.rlim_max);
+		if (setrlimit(i, &now) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 int stage_caps(struct init *in)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

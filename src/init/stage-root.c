@@ -50,7 +50,7 @@ int stage_leave(struct init *in)
 	if (chdir("/") < 0)
 		return err_errno(&in->err, errno, "enter the new root");
 	fd_close(&in->old);
-	return 0;
+	return in->next < 0 ? 0 : layers_enter(in);
 }
 
 int stage_root(struct init *in)
@@ -95,6 +95,24 @@ static int add_layer(struct init *in, uint32_t i, const char *target)
 	return attach(in, mnt, target);
 }
 
+/* In an image's root, whose links are not ours. */
+static int mount_in_image(struct init *in, uint32_t i, const char *target,
+			  bool is_file)
+{
+	char path[sizeof(LAYERS_ROOT) + 4096];
+	_cleanup_fd_ int place = layers_place(in, target, is_file);
+
+	if (place < 0)
+		return place;
+	if (mnt_attach(in->mounts[i], place, &in->err) < 0)
+		return err_wrap(&in->err, "mount on '%s'", target);
+	fd_close(&in->mounts[i]);
+	(void)snprintf(path, sizeof(path), LAYERS_ROOT "%s", target);
+	if (in->box->mounts[i].kind == WIRE_TMPFS && place_own(in, path) < 0)
+		return err_set(&in->err, EIO, "look at '%s'", target);
+	return 0;
+}
+
 static int mount_one(struct init *in, uint32_t i)
 {
 	const struct wire_mount *m = &in->box->mounts[i];
@@ -104,6 +122,8 @@ static int mount_one(struct init *in, uint32_t i)
 
 	if (in->mounts[i] < 0)
 		return 0;
+	if (in->next >= 0 && !layers_is_dev(target))
+		return mount_in_image(in, i, target, is_file);
 	r = place_make(in, target, is_file);
 	if (r == -EROFS)
 		return err_set(&in->err, EROFS,
@@ -148,7 +168,8 @@ static int freeze_proc(struct init *in)
 
 	if (sys_mount_setattr(AT_FDCWD, "/.proc", UAPI_AT_RECURSIVE, &ro) < 0)
 		return err_errno(&in->err, errno, "make /proc read-only");
-	if (sys_move_mount(AT_FDCWD, "/.proc", AT_FDCWD, "/proc", 0) < 0)
+	if (sys_move_mount(AT_FDCWD, "/.proc", AT_FDCWD,
+			   in->next < 0 ? "/proc" : LAYERS_ROOT "/proc", 0) < 0)
 		return err_errno(&in->err, errno, "put /proc in its place");
 	if (rmdir("/.proc") < 0)
 		return err_errno(&in->err, errno, "tidy up the root");
@@ -157,6 +178,8 @@ static int freeze_proc(struct init *in)
 
 int stage_mounts(struct init *in)
 {
+	if (in->box->image && layers_make(in) < 0)
+		return -in->err.code;
 	for (uint32_t i = 0; i < in->box->n_mounts; i++)
 		if (mount_one(in, i) < 0)
 			return -in->err.code;
@@ -171,6 +194,8 @@ int stage_freeze(struct init *in)
 	struct uapi_mount_attr ro = { .attr_set = UAPI_MOUNT_ATTR_RDONLY };
 	char size[40];
 
+	if (in->box->image && (in->box->blob.flags & WIRE_ROOT_RW))
+		return 0; /* its size is that of the layer for changes */
 	if (in->box->blob.flags & WIRE_ROOT_RW) {
 		(void)snprintf(size, sizeof(size), "size=%llu",
 			       (unsigned long long)in->box->limits.disk);

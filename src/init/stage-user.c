@@ -3,12 +3,15 @@
 /* Who the box is: its user, its names, its view of cgroups. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/util.h"
 #include "init/init.h"
 #include "os/uapi.h"
@@ -62,14 +65,30 @@ int stage_groups(struct init *in)
 	return 0;
 }
 
+/* Another one than stage_proc() has set, before nobody can any more. */
+static int set_oom_score(struct init *in)
+{
+	char text[16];
+	int r;
+
+	if (in->box->oom_score_adj == WIRE_OOM_SCORE)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%u", in->box->oom_score_adj);
+	r = io_write_file(AT_FDCWD, "/.proc/self/oom_score_adj", text);
+	return r < 0 ? err_errno(&in->err, -r, "set oom_score_adj") : 0;
+}
+
 int stage_name(struct init *in)
 {
 	const char *name = wire_str(&in->box->blob, in->box->hostname);
+	const char *domain = wire_str(&in->box->blob, in->box->domainname);
 
 	if (sethostname(name, strlen(name)) < 0)
 		return err_errno(&in->err, errno, "set the host name");
-	if (setdomainname("", 0) < 0)
-		return err_errno(&in->err, errno, "clear the domain name");
+	if (setdomainname(domain, strlen(domain)) < 0)
+		return err_errno(&in->err, errno, "set the domain name");
+	if (set_oom_score(in) < 0)
+		return -in->err.code;
 	/* Nobody in the box may look into or trace pid 1. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_errno(&in->err, errno, "be undumpable");

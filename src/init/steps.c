@@ -138,6 +138,9 @@ static void become(struct runner *r)
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	errno = -limits_lower(in);
+	if (errno)
+		goto fail;
 	errno = exec_along_path(in->work);
 fail:
 	r->exec_errno = errno ? errno : ENOEXEC;

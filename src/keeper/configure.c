@@ -109,27 +109,53 @@ static unsigned int our_cpu(const struct cg_tree *cg)
 	return 0;
 }
 
+/* Of the CPUs that boxes may use, those that this one asks for. */
+static unsigned int choose_cpus(const struct cg_tree *cg,
+				const struct wire_limits *l, uint16_t *ret)
+{
+	bool any = !(l->cpus[0] | l->cpus[1] | l->cpus[2] | l->cpus[3]);
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < cg->n_cpus; i++) {
+		uint16_t cpu = cg->cpus[i];
+
+		if (any ||
+		    (cpu < 256 && (l->cpus[cpu / 64] & 1ULL << cpu % 64)))
+			ret[n++] = cpu;
+	}
+	return n;
+}
+
 static int set_limits(struct keeper *k, struct box *b,
 		      const struct wire_limits *l, struct wire_bounds *ret,
 		      struct err *err)
 {
+	static uint16_t choice[CG_MAX_CPUS];
 	uint64_t cpus = (l->cpu_quota_us + l->cpu_period_us - 1) /
 			l->cpu_period_us;
+	unsigned int n = choose_cpus(&k->cg, l, choice);
 	struct cg_limits cg = {
 		.memory = l->memory,
+		.memory_low = l->memory_low,
 		.cpu_quota_us = l->cpu_quota_us,
 		.cpu_period_us = l->cpu_period_us,
+		.cpu_shares = l->cpu_shares,
 		.pids = l->pids,
-		/* One CPU after the other, from the one beside ours on. */
-		.first_cpu = (our_cpu(&k->cg) + b->serial) % k->cg.n_cpus,
-		.n_cpus = (unsigned int)MIN(cpus, k->cg.n_cpus),
+		.cpus = choice,
+		.n_choice = n,
+		.n_cpus = (unsigned int)MIN(cpus, n),
 	};
 
+	if (n == 0)
+		return err_set(err, EINVAL,
+			       "no box may use the CPUs of 'cpuset-cpus' on "
+			       "this machine");
+	/* One CPU after the other, from the one beside ours on. */
+	cg.first_cpu = (our_cpu(&k->cg) + b->serial) % n;
 	if (k->cg.role[CG_CPUSET].fd < 0) {
 		ret->n_affinity = MIN(cg.n_cpus, ARRAY_SIZE(ret->affinity));
 		for (uint32_t i = 0; i < ret->n_affinity; i++)
-			ret->affinity[i] =
-				k->cg.cpus[(cg.first_cpu + i) % k->cg.n_cpus];
+			ret->affinity[i] = choice[(cg.first_cpu + i) % n];
 	}
 	return cg_box_limit(&k->cg, &b->cg, &cg, err);
 }

@@ -20,6 +20,7 @@
  *	record.c  the note from which a later start cleans up after a crash
  *	net.c     the first network namespace, made ahead
  *	spawn.c   an empty box: namespaces, init, cgroups (parked)
+ *	layers.c  the layers of an image, and that it stays
  *	mounts.c  what is mounted into a box, as descriptors
  *	configure.c  a parked box gets its spec: limits, ids, mounts
  *	run.c     a box gets its work; its life and its end
@@ -118,7 +119,10 @@ struct box {
 	int64_t late_at;      /* init said the end and is still there */
 	int disks[BOX_DISKS]; /* writable memory file systems */
 	int n_disks;
-	int work; /* the workspace among them */
+	int work;      /* the workspace among them */
+	int hold;      /* the image of its root stays while this is open */
+	int store;     /* where its layers are, while they are opened ... */
+	int layer_map; /* ... and how their ids are shown */
 	/* of a box that stays */
 	bool stays;
 	bool is_frozen;
@@ -293,6 +297,25 @@ void box_close_disks(struct box *b);
 /* mounts.c: opens all mounts of the spec; bit i of ret_mask: fds has one. */
 int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err);
+
+struct pair {
+	uint32_t uid;
+	uint32_t gid;
+};
+
+/* A user namespace that only says how to translate ids. */
+int mounts_map(const struct world *w, struct pair from, struct pair to,
+	       struct err *err);
+
+/*
+ * layers.c: the image of the box's root, held until the box is gone; one of
+ * its layers, a detached mount; no more layers are to be opened.
+ */
+int box_hold_image(const struct world *w, struct box *b,
+		   const struct wire_box *spec, struct err *err);
+int layer_open(const struct world *w, struct box *b, const struct wire_mount *m,
+	       struct err *err);
+void layers_done(struct box *b);
 
 /* configure.c: gives a parked box its spec, of which `fd` is the memfd. */
 int box_configure(struct keeper *k, struct box *b, int fd, struct err *err);

@@ -46,11 +46,6 @@ static int open_source(const struct world *w, const char *path, struct stat *st,
 	return take_fd(&fd);
 }
 
-struct pair {
-	uint32_t uid;
-	uint32_t gid;
-};
-
 /* Writes a map of one id of process `pid`. */
 static int map_one(const struct world *w, pid_t pid, const char *file,
 		   uint32_t inside, uint32_t outside)
@@ -73,9 +68,8 @@ static void wait_for_the_end(pid_t keeper)
 	_exit(0);
 }
 
-/* A user namespace that only says how to translate ids. */
-static int map_userns(const struct world *w, struct pair from, struct pair to,
-		      struct err *err)
+int mounts_map(const struct world *w, struct pair from, struct pair to,
+	       struct err *err)
 {
 	struct uapi_clone_args args = { .flags = UAPI_CLONE_NEWUSER,
 					.exit_signal = SIGCHLD };
@@ -103,7 +97,7 @@ static int map_userns(const struct world *w, struct pair from, struct pair to,
 static int id_map(const struct world *w, int mnt, struct pair from,
 		  struct pair to, struct err *err)
 {
-	_cleanup_fd_ int ns = map_userns(w, from, to, err);
+	_cleanup_fd_ int ns = mounts_map(w, from, to, err);
 	struct uapi_mount_attr attr = { .attr_set = UAPI_MOUNT_ATTR_IDMAP };
 
 	if (ns < 0)
@@ -275,7 +269,7 @@ static int open_disk(struct keeper *k, struct box *b,
 	const struct world *w = &k->world;
 	const struct mnt_tmpfs opt = { .size = m->size,
 				       .inodes = m->inodes,
-				       .mode = 0755,
+				       .mode = m->mode ? m->mode : 0755,
 				       .uid = b->host_uid,
 				       .gid = b->lock >= 0 ? b->host_uid
 							   : w->caller_gid,
@@ -322,8 +316,14 @@ static int open_one(struct keeper *k, struct box *b,
 	case WIRE_DEV:
 		return open_dev(w, b, m, wire_str(&spec->blob, m->source), err);
 	case WIRE_TMPFS:
+	case WIRE_UPPER:
 		return open_disk(k, b, m, wire_str(&spec->blob, m->target),
 				 err);
+	case WIRE_LAYER:
+		return layer_open(w, b, m, err);
+	case WIRE_PLACE:
+	case WIRE_MOUNT_KINDS:
+		break;
 	}
 	return err_set(err, EPROTO, "unknown kind of mount");
 }
@@ -332,10 +332,15 @@ int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err)
 {
 	*ret_n = 0;
+	if (spec->image && box_hold_image(&k->world, b, spec, err) < 0)
+		return err_stage(err, "mounts");
 	for (uint32_t i = 0; i < spec->n_mounts; i++) {
 		const struct wire_mount *m = &spec->mounts[i];
-		int fd = open_one(k, b, spec, m, err);
+		int fd;
 
+		if (m->kind == WIRE_PLACE)
+			continue;
+		fd = open_one(k, b, spec, m, err);
 		if (fd == -ENOENT && (m->flags & WIRE_MNT_OPTIONAL)) {
 			err->code = 0;
 			continue;
@@ -345,5 +350,6 @@ int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		ret_fds[(*ret_n)++] = fd;
 		ret_mask[i / 64] |= 1ULL << i % 64;
 	}
+	layers_done(b);
 	return 0;
 }

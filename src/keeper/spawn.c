@@ -316,6 +316,9 @@ static void box_clear(struct box *b)
 	b->sock = NO_FD;
 	b->lock = NO_FD;
 	b->work = NO_FD;
+	b->hold = NO_FD;
+	b->store = NO_FD;
+	b->layer_map = NO_FD;
 	for (int i = 0; i < CG_ROLES; i++)
 		b->cg.dir[i] = NO_FD;
 }
@@ -381,6 +384,8 @@ void box_release(struct keeper *k, struct box *b)
 	if (cg_box_remove(&k->cg, &b->cg) < 0)
 		k->has_left = true;
 	fd_close(&b->lock);
+	layers_done(b);
+	fd_close(&b->hold);
 	if (b->spec)
 		(void)munmap((void *)b->spec, b->spec->blob.size);
 	b->spec = NULL;

@@ -37,6 +37,18 @@
 	{                                                                      \
 		"policy", 'o', false, "file and sha256 of the policy"          \
 	}
+#define BOX                                                                    \
+	{                                                                      \
+		"box", 's', false, "the daemon's box that it was in"           \
+	}
+#define FACE                                                                   \
+	{                                                                      \
+		"face", 's', false, "how the daemon was asked: docker, cordon" \
+	}
+#define PEER                                                                   \
+	{                                                                      \
+		"peer", 'i', false, "the uid of who asked the daemon"          \
+	}
 #define STATUS                                                                 \
 	{                                                                      \
 		"status", 's', false, "how it ended"                           \
@@ -56,6 +68,9 @@
 
 MEMBERS(run_start) = {
 	RUN,
+	BOX,
+	FACE,
+	PEER,
 	{ "name", 's', false, "as given with --name" },
 	AGENT,
 	DECISION,
@@ -82,6 +97,9 @@ MEMBERS(run_start) = {
 
 MEMBERS(run_end) = {
 	RUN,
+	BOX,
+	FACE,
+	PEER,
 	AGENT,
 	STATUS,
 	{ "cause", 's', true, "one of the causes of cordon-result(5)" },

@@ -118,6 +118,9 @@ struct ledger_limit {
 struct ledger_run_start {
 	const char *run; /* the result's id; required */
 	const char *name;
+	const char *box;  /* of the daemon: in which one, */
+	const char *face; /* how it was asked for, */
+	int64_t peer;     /* and by which uid; counts only with a box */
 	const char *agent;
 	const char *decision; /* "allow", "ask" (and then answered), "deny" */
 	const char *rule;     /* which one decided, "cordon.yaml:12" */
@@ -156,6 +159,9 @@ struct ledger_stream {
 
 struct ledger_run_end {
 	const char *run; /* required */
+	const char *box; /* as of the start */
+	const char *face;
+	int64_t peer;
 	const char *agent;
 	const char *status;
 	const char *cause; /* required */

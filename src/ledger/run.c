@@ -253,6 +253,16 @@ static char *finish(struct buf *out)
 	return buf_take(out);
 }
 
+/* What only the daemon's runs have. */
+static void put_peer(struct json *j, const char *box, const char *face,
+		     int64_t peer)
+{
+	put_known(j, "box", box);
+	put_known(j, "face", face);
+	if (box && peer >= 0)
+		json_int(j, "peer", peer);
+}
+
 char *ledger_run_start_members(const struct ledger_run_start *r)
 {
 	struct buf out;
@@ -261,6 +271,7 @@ char *ledger_run_start_members(const struct ledger_run_start *r)
 	buf_init(&out, MAX_MEMBERS);
 	json_open(&j, NULL, '{');
 	put_known(&j, "run", r->run);
+	put_peer(&j, r->box, r->face, r->peer);
 	put_redacted(&j, "name", r->name);
 	put_redacted(&j, "agent", r->agent);
 	put_known(&j, "decision", r->decision);
@@ -318,6 +329,7 @@ char *ledger_run_end_members(const struct ledger_run_end *r)
 	buf_init(&out, MAX_MEMBERS);
 	json_open(&j, NULL, '{');
 	put_known(&j, "run", r->run);
+	put_peer(&j, r->box, r->face, r->peer);
 	put_known(&j, "agent", r->agent);
 	put_known(&j, "status", r->status);
 	put_known(&j, "cause", r->cause);

@@ -88,11 +88,20 @@ int caps_over_files(bool in_force)
 	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
-int caps_drop_all(struct err *err)
+int caps_drop_held(struct err *err)
 {
 	struct cap_header head = { CAP_VERSION_3, 0 };
 	const struct cap_data none[2] = { 0 };
 
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return err_errno(err, errno, "clear ambient capabilities");
+	if (syscall(SYS_capset, &head, none) < 0)
+		return err_errno(err, errno, "drop all capabilities");
+	return 0;
+}
+
+int caps_drop_all(struct err *err)
+{
 	/* EINVAL: past the last capability that this kernel knows */
 	for (int cap = 0; cap <= CAP_LAST_POSSIBLE; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
@@ -105,9 +114,5 @@ int caps_drop_all(struct err *err)
 		  SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
 			  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
 		return err_errno(err, errno, "lock the capability rules");
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
-		return err_errno(err, errno, "clear ambient capabilities");
-	if (syscall(SYS_capset, &head, none) < 0)
-		return err_errno(err, errno, "drop all capabilities");
-	return 0;
+	return caps_drop_held(err);
 }

@@ -22,5 +22,11 @@ int caps_keep_over_exec(void);
  */
 int caps_over_files(bool in_force);
 
+/*
+ * The sets that are a process's own to empty, without any rights: all but the
+ * bounding set, which no_new_privs makes harmless.
+ */
+int caps_drop_held(struct err *err);
+
 /* Empties all five sets and locks them so: no exec can give one back. */
 int caps_drop_all(struct err *err);

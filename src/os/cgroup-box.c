@@ -30,18 +30,16 @@ static int put(int dir, const char *file, const char *text, struct err *err)
 	return 0;
 }
 
-/* Writes `n` of the tree's CPUs, from index `first` on, going round. */
-static int put_cpus(const struct cg_tree *tree, int dir, unsigned int first,
-		    unsigned int n, struct err *err)
+static int put_cpus(int dir, const struct cg_limits *l, struct err *err)
 {
 	char text[4096];
 	size_t len = 0;
 
-	for (unsigned int i = 0; i < n && len < sizeof(text) - 8; i++) {
-		unsigned int at = (first + i) % tree->n_cpus;
+	for (unsigned int i = 0; i < l->n_cpus && len < sizeof(text) - 8; i++) {
+		unsigned int at = (l->first_cpu + i) % l->n_choice;
 
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u",
-					i ? "," : "", tree->cpus[at]);
+					i ? "," : "", l->cpus[at]);
 	}
 	return put(dir, "cpuset.cpus", text, err);
 }
@@ -92,13 +90,18 @@ static int put_num(int dir, const char *file, uint64_t n, struct err *err)
 	return put(dir, file, text, err);
 }
 
-static int limit_memory(int dir, bool v2, uint64_t bytes, struct err *err)
+static int limit_memory(int dir, bool v2, uint64_t bytes, uint64_t low,
+			struct err *err)
 {
 	int r;
 
 	if (dir < 0)
 		return 0;
 	if (put_num(dir, v2 ? "memory.max" : "memory.limit_in_bytes", bytes,
+		    err) < 0)
+		return -err->code;
+	if (low &&
+	    put_num(dir, v2 ? "memory.low" : "memory.soft_limit_in_bytes", low,
 		    err) < 0)
 		return -err->code;
 	if (v2)
@@ -113,6 +116,14 @@ static int limit_memory(int dir, bool v2, uint64_t bytes, struct err *err)
 	return 0;
 }
 
+/* Version 2 counts from 1 to 10000 what version 1 counts from 2 to 262144. */
+static int put_shares(int dir, bool v2, uint64_t shares, struct err *err)
+{
+	return v2 ? put_num(dir, "cpu.weight", 1 + (shares - 2) * 9999 / 262142,
+			    err)
+		  : put_num(dir, "cpu.shares", shares, err);
+}
+
 static int limit_cpu(int dir, bool v2, const struct cg_limits *l,
 		     struct err *err)
 {
@@ -120,6 +131,8 @@ static int limit_cpu(int dir, bool v2, const struct cg_limits *l,
 
 	if (dir < 0)
 		return 0;
+	if (l->cpu_shares && put_shares(dir, v2, l->cpu_shares, err) < 0)
+		return -err->code;
 	if (v2) {
 		(void)snprintf(text, sizeof(text), "%llu %llu",
 			       (unsigned long long)l->cpu_quota_us,
@@ -141,7 +154,7 @@ static int limit_cpus(const struct cg_tree *tree, int dir,
 	if (!tree->role[CG_CPUSET].v2 &&
 	    put(dir, "cpuset.mems", tree->mems, err) < 0)
 		return -err->code;
-	return put_cpus(tree, dir, l->first_cpu, l->n_cpus, err);
+	return put_cpus(dir, l, err);
 }
 
 int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
@@ -149,8 +162,8 @@ int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
 {
 	const struct cg_parent *p = tree->role;
 
-	if (limit_memory(box->dir[CG_MEMORY], p[CG_MEMORY].v2, l->memory, err) <
-		    0 ||
+	if (limit_memory(box->dir[CG_MEMORY], p[CG_MEMORY].v2, l->memory,
+			 l->memory_low, err) < 0 ||
 	    limit_cpu(box->dir[CG_CPU], p[CG_CPU].v2, l, err) < 0)
 		return -err->code;
 	if (limit_cpus(tree, box->dir[CG_CPUSET], l, err) < 0)

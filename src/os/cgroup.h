@@ -68,8 +68,12 @@ struct cg_limits {
 	uint64_t cpu_quota_us; /* in each period */
 	uint64_t cpu_period_us;
 	uint64_t pids;
-	unsigned int first_cpu; /* index into tree->cpus */
-	unsigned int n_cpus;
+	const uint16_t *cpus;   /* what to choose from ... */
+	unsigned int first_cpu; /* ... from this index on ... */
+	unsigned int n_cpus;    /* ... so many, going round */
+	unsigned int n_choice;
+	uint64_t memory_low; /* 0: none */
+	uint64_t cpu_shares; /* 0: the usual */
 };
 
 struct cg_usage {

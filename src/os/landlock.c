@@ -2,6 +2,7 @@
 #include "os/landlock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "base/util.h"
 #include "os/uapi.h"
@@ -87,6 +88,45 @@ int landlock_allow(struct landlock *l, int fd, bool is_dir, int what,
 		    &rule, 0) < 0)
 		return err_errno(err, errno, "add a Landlock rule");
 	return 0;
+}
+
+#define LINKS                                                                  \
+	(UAPI_LANDLOCK_MAKE_SYM | UAPI_LANDLOCK_MAKE_FIFO |                    \
+	 UAPI_LANDLOCK_MAKE_SOCK)
+
+static int add_rule(struct landlock *l, int fd, uint64_t rights,
+		    struct err *err)
+{
+	const struct uapi_landlock_beneath rule = { .parent_fd = fd,
+						    .allowed = rights };
+
+	if (syscall(SYS_landlock_add_rule, l->fd, UAPI_LANDLOCK_PATH_BENEATH,
+		    &rule, 0) < 0)
+		return err_errno(err, errno, "add a Landlock rule");
+	return 0;
+}
+
+int landlock_open_links(struct landlock *l, struct err *err)
+{
+	struct uapi_landlock_ruleset set = { 0 };
+	_cleanup_fd_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	l->abi = landlock_abi();
+	l->fs = LINKS;
+	/* Moving files between directories is denied by each that is silent. */
+	if (l->abi >= 2)
+		l->fs |= UAPI_LANDLOCK_REFER;
+	set.fs = l->fs;
+	l->fd = (int)syscall(SYS_landlock_create_ruleset, &set,
+			     offsetof(struct uapi_landlock_ruleset, net), 0);
+	if (l->fd < 0 || root < 0)
+		return err_errno(err, errno, "create a Landlock ruleset");
+	return l->abi >= 2 ? add_rule(l, root, UAPI_LANDLOCK_REFER, err) : 0;
+}
+
+int landlock_allow_links(struct landlock *l, int fd, struct err *err)
+{
+	return add_rule(l, fd, LINKS, err);
 }
 
 int landlock_enter(struct landlock *l, struct err *err)

@@ -32,5 +32,12 @@ enum { LANDLOCK_RUN = 1, LANDLOCK_WRITE = 2, LANDLOCK_MARKS = 4 };
 int landlock_allow(struct landlock *l, int fd, bool is_dir, int what,
 		   struct err *err);
 
+/*
+ * A domain that knows only symbolic links, pipes and sockets: none can be made
+ * but below what landlock_allow_links() names.
+ */
+int landlock_open_links(struct landlock *l, struct err *err);
+int landlock_allow_links(struct landlock *l, int fd, struct err *err);
+
 /* Puts the rules in force for this thread and closes `l`. */
 int landlock_enter(struct landlock *l, struct err *err);

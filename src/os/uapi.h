@@ -37,6 +37,9 @@
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif
@@ -93,10 +96,6 @@ static inline int sys_openat2(int dirfd, const char *path,
 {
 	return (int)syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
 }
-
-#ifndef SYS_faccessat2
-#define SYS_faccessat2 439
-#endif
 
 /* By system call: a library may ask with other ids than the fsuid. */
 static inline int sys_faccessat2(int dirfd, const char *path, int mode,
@@ -234,7 +233,10 @@ struct uapi_notif_answer {
 #define UAPI_LANDLOCK_READ_FILE       (1ULL << 2)
 #define UAPI_LANDLOCK_READ_DIR        (1ULL << 3)
 #define UAPI_LANDLOCK_MAKE_CHAR       (1ULL << 6)
+#define UAPI_LANDLOCK_MAKE_SOCK       (1ULL << 9)
+#define UAPI_LANDLOCK_MAKE_FIFO       (1ULL << 10)
 #define UAPI_LANDLOCK_MAKE_BLOCK      (1ULL << 11)
+#define UAPI_LANDLOCK_MAKE_SYM        (1ULL << 12)
 #define UAPI_LANDLOCK_REFER           (1ULL << 13)
 #define UAPI_LANDLOCK_TRUNCATE        (1ULL << 14)
 #define UAPI_LANDLOCK_IOCTL_DEV       (1ULL << 15)

@@ -271,10 +271,18 @@ bool policy_may_write(const struct policy *p, const char *place)
 	       policy_list_has(&p->writable, place);
 }
 
+/* Where the whole root may be written, so may a place of its own in it. */
+static bool is_root_writable(const struct policy *p)
+{
+	return p && p->read_only.text &&
+	       strcmp(p->read_only.text, "false") == 0;
+}
+
 static bool decide_place(struct decider *d, const struct request_place *place)
 {
 	static const char *const usual[] = { "/tmp", "/workspace", "/dev/shm" };
 	const struct policy *p = d->p;
+	const struct policy_value *disk = &p->numbers[POLICY_DISK];
 	bool is_given = false;
 
 	for (size_t i = 0; i < p->n_tmpfs; i++) {
@@ -287,6 +295,15 @@ static bool decide_place(struct decider *d, const struct request_place *place)
 				    place->path, place->size, p->tmpfs[i].value,
 				    p->tmpfs[i].at.file, p->tmpfs[i].at.line);
 		return true;
+	}
+	if (!p->writable.is_stated && is_root_writable(p)) {
+		if (!disk->is_stated || place->size <= disk->value)
+			return true;
+		return deny(d,
+			    "%s of %" PRIu64 " bytes is above the ceiling %s "
+			    "(%s:%u: sandbox.disk)",
+			    place->path, place->size, disk->text, disk->at.file,
+			    disk->at.line);
 	}
 	if (p->writable.is_stated)
 		is_given = policy_list_has(&p->writable, place->path);
@@ -309,8 +326,7 @@ static bool decide_place(struct decider *d, const struct request_place *place)
 static bool decide_places(struct decider *d)
 {
 	const struct policy *p = d->p;
-	bool says_writable = p && p->read_only.text &&
-			     strcmp(p->read_only.text, "false") == 0;
+	bool says_writable = is_root_writable(p);
 
 	d->ret->is_writable_root = d->req->states_root
 					   ? d->req->wants_writable_root
@@ -367,6 +383,14 @@ static bool image_matches(const struct policy_list *l, const char *image)
 	return false;
 }
 
+static bool any_matches(const struct policy_list *l, const char *const *names)
+{
+	for (; names && *names; names++)
+		if (image_matches(l, *names))
+			return true;
+	return false;
+}
+
 static bool decide_image(struct decider *d)
 {
 	const struct policy_list *l = d->p ? &d->p->images : NULL;
@@ -374,7 +398,8 @@ static bool decide_image(struct decider *d)
 
 	if (!image)
 		image = l && l->n > 0 ? l->v[0] : "host";
-	if (l && l->is_stated && !image_matches(l, image))
+	if (l && l->is_stated && !image_matches(l, image) &&
+	    !any_matches(l, d->req->image_names))
 		return deny(d,
 			    "image '%s' is not given (%s:%u: "
 			    "sandbox.images)",
@@ -384,11 +409,6 @@ static bool decide_image(struct decider *d)
 			    "image '%s' is not given: %s states no "
 			    "sandbox.images",
 			    image, file_of(d->p));
-	if (strcmp(image, "host") != 0)
-		return deny(d,
-			    "image '%s': images other than 'host' are not in "
-			    "this build",
-			    image);
 	d->ret->image = image;
 	return true;
 }

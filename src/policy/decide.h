@@ -62,8 +62,9 @@ struct policy_request {
 	size_t n_hosts;
 	const char *const *best_effort; /* layers that may be missing */
 	size_t n_best_effort;
-	const char *image;     /* NULL: not asked for */
-	const char *isolation; /* NULL: not asked for */
+	const char *image;              /* NULL: not asked for */
+	const char *const *image_names; /* others of the same one, or NULL */
+	const char *isolation;          /* NULL: not asked for */
 	bool has_user;
 	uint32_t uid;
 	uint32_t gid;

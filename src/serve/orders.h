@@ -28,8 +28,9 @@ enum {
 enum order_type {
 	/*
 	 * fds: the request (JSON, below), the peer's connection.
-	 * Answer, if err.code is 0: fds box, work, and the answer (JSON). With
-	 * `refused` only the answer.
+	 * Answer, if err.code is 0: fds box, work, and the answer (JSON), less
+	 * what was not wanted. With `refused` the answer alone, and not even
+	 * that where the request could not be read; err says why in any case.
 	 */
 	ORDER_PREPARE = 1,
 	/*
@@ -83,11 +84,22 @@ struct order_answer {
  *	exec      true: a further program in a box that was prepared with the
  *	          same settings; only `work` is wanted, and volumes are not
  *	          looked at again
+ *	box_only  true: only `box` is wanted, and there need be no command
  *
  * The answer's document:
  *
  *	spec      the effective spec, as `cordon run --dry-run` prints it, and
- *in it: image_id, image, command (after merging with the image) warnings  list
- *of strings clamped   list of {name, asked, given} decision, rule, reason start
- *members of the run.start record, complete message   why it was refused
+ *	          in it: image_id, image, command (after merging with the image)
+ *	warnings  list of strings
+ *	clamped   list of {name, asked, given}
+ *	decision, rule, reason
+ *	start     members of the run.start record, complete
+ *	docker    the policy's settings of the Docker face, each with its
+ *	          value in force: over_ceiling, allow_root_inside,
+ *	          bind_symlinks, exec {on_disconnect, children, shims,
+ *	          max_output (bytes or null)}, log_max (bytes)
+ *	message   why it was refused
+ *
+ * The note of ORDER_POLICY, which comes once before any answer and after each
+ * SIGHUP: file, sha256, time (seconds), docker.
  */

@@ -7,7 +7,7 @@ load common
 	run --separate-stderr "$cordon"
 	is "$status" 125
 	refused "no command 'frobnicate'" frobnicate
-	for name in serve ps exec logs cp stop kill rm inspect stats agent; do
+	for name in ps exec logs cp stop kill rm inspect stats agent; do
 		refused "not in this build" "$name"
 	done
 }
@@ -54,7 +54,7 @@ load common
 	refused "--file-size" run --file-size 0 -- true
 	refused "--hard-output" run --hard-output 0 -- true
 	refused "--tmpfs" run --tmpfs /x:size=big -- true
-	refused "--tmpfs" run --tmpfs /x:mode=1 -- true
+	refused "--tmpfs" run --tmpfs /x:mode=9 -- true
 }
 
 @test "errors: times" {
@@ -107,7 +107,7 @@ load common
 }
 
 @test "errors: environment entries" {
-	refused "--env" run --env NOVALUE -- true
+	refused "env: 'NOVALUE'" run --env NOVALUE -- true
 	refused "--env" run --env =x -- true
 	refused "-e" run -e "" -- true
 	printf 'GOOD=1\nbad line\n' >vars
@@ -116,7 +116,7 @@ load common
 }
 
 @test "errors: users, names, labels, layers" {
-	refused "--user" run --user someone -- true
+	refused "user 'someone'" run --user someone -- true
 	refused "--user" run --user -1 -- true
 	refused "--user" run --user 1: -- true
 	refused "--user" run --user 4294967295 -- true

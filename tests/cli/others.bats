@@ -82,8 +82,8 @@ load common
 
 @test "others: bash completion loads and completes" {
 	"$cordon" completion bash >comp
-	run bash -c '. ./comp && COMP_WORDS=(cordon run --mem) COMP_CWORD=2 && _cordon && echo "${COMPREPLY[@]}"'
-	is "$status $output" "0 --memory="
+	run bash -c '. ./comp && COMP_WORDS=(cordon run --memory-r) COMP_CWORD=2 && _cordon && echo "${COMPREPLY[@]}"'
+	is "$status $output" "0 --memory-reservation="
 	run bash -c '. ./comp && COMP_WORDS=(cordon do) COMP_CWORD=1 && _cordon && echo "${COMPREPLY[@]}"'
 	is "$output" doctor
 	run bash -c '. ./comp && COMP_WORDS=(cordon run --lang py) COMP_CWORD=3 && _cordon && echo "${COMPREPLY[@]}"'

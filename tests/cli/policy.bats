@@ -464,7 +464,9 @@ END
 
 @test "policy: parts that are still to come refuse only where they are needed" {
 	policy "version: 1" "sandbox: {images: ['some/image', host]}"
-	denied "not in this build" -- true
+	run --separate-stderr "$cordon" run -- true
+	is "$status" 125
+	has "$stderr" "No such image: some/image"
 	gives 0 "" --image host -- true
 	policy "version: 1" "sandbox: {isolation: vm}"
 	denied "not in this build" -- true
@@ -823,7 +825,7 @@ layer() {
 }
 
 @test "policy: the presets are valid and pass their tests" {
-	for name in strict data-analysis shell-tools build cautious; do
+	for name in strict data-analysis shell-tools build cautious daemon; do
 		run --separate-stderr "$cordon" policy check "$top/presets/$name.yaml"
 		is "$status" 0
 		printf 'version: 1\nextends: %s\n' "$name" >cordon.yaml

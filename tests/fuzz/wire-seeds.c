@@ -19,6 +19,7 @@
 
 #include "base/io.h"
 #include "base/util.h"
+#include "box/images.h"
 #include "box/prepare.h"
 #include "box/spec.h"
 
@@ -43,7 +44,24 @@ static const struct {
 	  NULL,
 	  NULL },
 	{ "programs", { "program=true", "program=echo" }, NULL, NULL },
+	{ "limits",
+	  { "ulimit=nofile=64", "cpuset-cpus=0-3", "add-host=a:1.2.3.4",
+	    "hostname=h", "domainname=d", "tmpfs=/t:mode=1777,ro" },
+	  NULL,
+	  NULL },
+	{ "image",
+	  { "image=thing", "read-only=false", "workdir=/a/b",
+	    "volume=/usr/share:/c" },
+	  NULL,
+	  NULL },
 	{ "compiled", { "timeout=1s", "cpu-time=1s" }, "c", "int main;" },
+};
+
+/* An image that is nowhere: only its digests travel. */
+static struct box_image thing = {
+	.id = "sha256:0123456789abcdef0123456789abcdef"
+	      "0123456789abcdef0123456789abcdef",
+	.hold = NO_FD,
 };
 
 static int fill(struct cordon_spec *s, size_t i)
@@ -59,6 +77,12 @@ static int fill(struct cordon_spec *s, size_t i)
 			       seeds[i].settings[k]);
 		if (cordon_spec_set(s, name, eq + 1, NULL) < 0)
 			return -1;
+	}
+	if (s->image) {
+		if (thing.layers.n == 0 &&
+		    strv_add(&thing.layers, thing.id + 7) < 0)
+			return -1;
+		s->root = &thing;
 	}
 	if (seeds[i].lang)
 		return cordon_spec_code(s, seeds[i].lang, seeds[i].text,

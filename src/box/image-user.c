@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Users by name, in the files of an image.
+ *
+ * The files are looked for in the layers one by one, as overlayfs would show
+ * them: the topmost that has the name decides, a mark hides what is below, and
+ * a directory may hide all of it. They are foreign: no link is followed, and a
+ * line that is not exactly of its form is none.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/num.h"
+#include "base/util.h"
+#include "box/image-parse.h"
+
+#define FILE_MAX (1U << 20)
+
+static bool is_opaque(int dir)
+{
+	char value = 0;
+
+	return fgetxattr(dir, "user.overlay.opaque", &value, 1) == 1 &&
+	       value == 'y';
+}
+
+static bool is_mark(const struct stat *st)
+{
+	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
+}
+
+/*
+ * Opens a file of one layer, or with `is_any` the directory that has something
+ * of that name. -ENOENT: the next layer may have it; -ENODATA: none below
+ * counts.
+ */
+static int open_in_layer(int layer, const char *path, bool is_any)
+{
+	_cleanup_fd_ int dir = fcntl(layer, F_DUPFD_CLOEXEC, 3);
+	bool hides = false;
+
+	while (dir >= 0) {
+		size_t len = strcspn(path, "/");
+		bool is_last = path[len] == '\0';
+		_cleanup_fd_ int next = NO_FD;
+		char name[256];
+		struct stat st;
+
+		if (len == 0 || len >= sizeof(name))
+			return -EINVAL;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return errno == ENOENT && hides ? -ENODATA : -errno;
+		if (is_mark(&st))
+			return -ENODATA;
+		if (is_last && is_any)
+			return take_fd(&dir);
+		if (S_ISLNK(st.st_mode))
+			return -ELOOP;
+		if (!(is_last ? S_ISREG(st.st_mode) : S_ISDIR(st.st_mode)))
+			return -ENODATA;
+		next = openat(dir, name,
+			      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (next < 0)
+			return -errno;
+		if (is_last)
+			return take_fd(&next);
+		hides |= is_opaque(next);
+		(void)close(dir);
+		dir = take_fd(&next);
+		path += len + 1;
+	}
+	return -errno;
+}
+
+static int open_in_image(const struct box_image *image, const char *path,
+			 bool is_any)
+{
+	int fd = -ENOENT;
+
+	while (*path == '/')
+		path++;
+	for (size_t i = image->n_layer_fds; i-- > 0 && fd == -ENOENT;)
+		fd = open_in_layer(image->layer_fds[i], path, is_any);
+	return fd;
+}
+
+bool box_image_has(const struct box_image *image, const char *path,
+		   const char *program)
+{
+	char full[512];
+
+	if (strchr(program, '/'))
+		path = "";
+	do {
+		size_t len = strcspn(path, ":");
+		_cleanup_fd_ int fd = NO_FD;
+
+		(void)snprintf(full, sizeof(full), "%.*s/%s", (int)len, path,
+			       program);
+		fd = open_in_image(image, full, true);
+		if (fd >= 0)
+			return true;
+		path += len + (path[len] == ':');
+	} while (*path);
+	return false;
+}
+
+long box_image_read(const struct box_image *image, const char *path, char *buf,
+		    size_t size)
+{
+	_cleanup_fd_ int fd = open_in_image(image, path, false);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd == -ENODATA ? -ENOENT : fd;
+	n = io_read_full(fd, buf, size - 1);
+	if (n < 0)
+		return n;
+	if ((size_t)n == size - 1)
+		return -EFBIG;
+	buf[n] = '\0';
+	return strlen(buf) == (size_t)n ? n : -EINVAL;
+}
+
+/* "name:password:number:rest", for passwd and group alike. */
+struct account {
+	const char *name;
+	size_t name_len;
+	uint32_t id;
+	uint32_t gid; /* passwd: the field after the number */
+};
+
+static bool field(const char **p, const char **ret, size_t *ret_len)
+{
+	*ret = *p;
+	*ret_len = strcspn(*p, ":\n");
+	*p += *ret_len;
+	if (**p != ':')
+		return false;
+	(*p)++;
+	return true;
+}
+
+static bool number(const char *text, size_t len, uint32_t *ret)
+{
+	char copy[16];
+	uint64_t n;
+
+	if (len == 0 || len >= sizeof(copy))
+		return false;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	if (num_parse(copy, UINT32_MAX - 1, &n) < 0)
+		return false;
+	*ret = (uint32_t)n;
+	return true;
+}
+
+static bool parse_line(const char *p, bool is_passwd, struct account *ret)
+{
+	const char *text;
+	size_t len;
+
+	if (!field(&p, &ret->name, &ret->name_len) || ret->name_len == 0 ||
+	    !field(&p, &text, &len) || !field(&p, &text, &len) ||
+	    !number(text, len, &ret->id))
+		return false;
+	ret->gid = 0;
+	return !is_passwd ||
+	       (field(&p, &text, &len) && number(text, len, &ret->gid));
+}
+
+/* The first line that has this name, or else this number. */
+static bool find_account(const char *file, bool is_passwd, const char *name,
+			 struct account *ret)
+{
+	struct account by_number = { 0 };
+	bool has_number = false;
+	uint32_t id = 0;
+	bool is_number = number(name, strlen(name), &id);
+
+	for (const char *p = file; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		struct account a;
+
+		if (!parse_line(p, is_passwd, &a))
+			continue;
+		if (a.name_len == strlen(name) &&
+		    memcmp(a.name, name, a.name_len) == 0) {
+			*ret = a;
+			return true;
+		}
+		if (is_number && a.id == id && !has_number) {
+			by_number = a;
+			has_number = true;
+		}
+	}
+	*ret = by_number;
+	return has_number;
+}
+
+bool image_account_find(const char *file, bool is_passwd, const char *name,
+			uint32_t *ret_id, uint32_t *ret_gid)
+{
+	struct account a;
+
+	if (!find_account(file, is_passwd, name, &a))
+		return false;
+	*ret_id = a.id;
+	*ret_gid = a.gid;
+	return true;
+}
+
+/* A file of accounts; one that is missing has none. */
+static int read_accounts(const struct box_image *image, const char *path,
+			 char **ret, struct err *err)
+{
+	long n;
+
+	*ret = malloc(FILE_MAX);
+	if (!*ret)
+		return err_set(err, ENOMEM, "out of memory");
+	n = box_image_read(image, path, *ret, FILE_MAX);
+	if (n == -ENOENT || n == -ENOTDIR)
+		**ret = '\0';
+	else if (n == -ELOOP)
+		return err_set(err, ELOOP,
+			       "%s of image '%.100s' is a link, which is not "
+			       "followed; name the user by number",
+			       path, image->name);
+	else if (n < 0)
+		return err_errno(err, (int)-n, "read %s of image '%.100s'",
+				 path, image->name);
+	return 0;
+}
+
+static int unknown(const struct box_image *image, const char *what,
+		   const char *name, struct err *err)
+{
+	return err_set(err, ENOENT,
+		       "unable to find %s '%.64s': image '%.100s' has none of "
+		       "that name",
+		       what, name, image->name);
+}
+
+static int find_group(const struct box_image *image, const char *name,
+		      uint32_t *ret, struct err *err)
+{
+	_cleanup_free_ char *file = NULL;
+	uint32_t unused;
+
+	if (number(name, strlen(name), ret))
+		return 0;
+	if (read_accounts(image, "/etc/group", &file, err) < 0)
+		return -err->code;
+	if (!image_account_find(file, false, name, ret, &unused))
+		return unknown(image, "group", name, err);
+	return 0;
+}
+
+int box_image_user(const struct box_image *image, const char *text,
+		   uint32_t *ret_uid, uint32_t *ret_gid, struct err *err)
+{
+	_cleanup_free_ char *file = NULL;
+	char name[256];
+	bool is_number;
+	const char *colon = strchr(text, ':');
+	size_t len = colon ? (size_t)(colon - text) : strlen(text);
+
+	if (len >= sizeof(name))
+		return err_set(err, EINVAL, "a user's name is too long");
+	memcpy(name, text, len);
+	name[len] = '\0';
+	*ret_uid = 0;
+	*ret_gid = 0;
+	is_number = number(name, len, ret_uid);
+	/* By number with a group, nothing is left to look up. */
+	if (len > 0 && !(is_number && colon && colon[1])) {
+		if (read_accounts(image, "/etc/passwd", &file, err) < 0) {
+			if (!is_number || err->code != ELOOP)
+				return -err->code;
+			err->code = 0;
+			*file = '\0';
+		}
+		if (image_account_find(file, true, name, ret_uid, ret_gid))
+			is_number = true;
+		else if (is_number)
+			*ret_gid = *ret_uid;
+		if (!is_number)
+			return unknown(image, "user", name, err);
+	}
+	if (colon && colon[1])
+		return find_group(image, colon + 1, ret_gid, err);
+	return 0;
+}

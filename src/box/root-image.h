@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A root that is an image of the store: its layers, and over them what is
+ * Cordon's own in every box.
+ */
+
+#include "box/pack.h"
+#include "box/spec.h"
+
+/* First the root itself; after all other mounts the places it must have. */
+void root_image_mounts(struct pack *p, struct wire_box *box,
+		       const struct cordon_spec *s);
+void root_image_places(struct pack *p, struct wire_box *box,
+		       const struct cordon_spec *s);
+/* After pack_records_begin(). */
+void root_image_files(struct pack *p, const struct cordon_spec *s);

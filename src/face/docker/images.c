@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Images: list, inspect, history, tag, remove, prune. `host` is one of them: it
+ * has no layers and no file, is always there, and cannot be removed.
+ */
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "face/docker/image-run.h"
+#include "face/docker/routes.h"
+
+/* ---- the list ---- */
+
+static json_t *host_row(void)
+{
+	return json_pack("{s:s,s:s,s:[s],s:[],s:i,s:i,s:i,s:i,s:{}}", "Id",
+			 host_id(), "ParentId", "", "RepoTags", "host:latest",
+			 "RepoDigests", "Created", 0, "Size", 0, "SharedSize",
+			 -1, "Containers", -1, "Labels");
+}
+
+/* "2026-01-02T03:04:05Z" as seconds; 0 unknown. */
+static json_int_t seconds_of(const char *text)
+{
+	struct tm tm = { 0 };
+
+	return strptime(text, "%Y-%m-%dT%H:%M:%S", &tm)
+		       ? (json_int_t)timegm(&tm)
+		       : 0;
+}
+
+static json_t *digests_of(json_t *names, const char *manifest)
+{
+	json_t *list = json_array();
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(names, i, v)
+	{
+		const char *name = json_string_value(v);
+		const char *colon = name ? strrchr(name, ':') : NULL;
+		char text[REF_MAX + 80];
+
+		if (!colon || !*manifest)
+			continue;
+		(void)snprintf(text, sizeof(text), "%.*s@%s",
+			       (int)(colon - name), name, manifest);
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
+
+static json_t *row_of(json_t *image)
+{
+	json_t *names = json_object_get(image, "names");
+	json_t *labels = json_object_get(image, "labels");
+	json_int_t created = seconds_of(member_str(image, "created"));
+
+	if (created == 0)
+		created = seconds_of(member_str(image, "loaded"));
+	return json_pack("{s:s,s:s,s:O,s:o,s:I,s:I,s:i,s:i,s:o}", "Id",
+			 member_str(image, "id"), "ParentId", "", "RepoTags",
+			 names, "RepoDigests",
+			 digests_of(names, member_str(image, "manifest")),
+			 "Created", created, "Size",
+			 json_integer_value(json_object_get(image, "size")),
+			 "SharedSize", -1, "Containers", -1, "Labels",
+			 json_is_object(labels) ? json_incref(labels)
+						: json_object());
+}
+
+struct image_query {
+	struct image_job *job;
+	images_fn *done;
+	void *arg;
+};
+
+static void listed(void *arg, json_t *doc, const struct err *err)
+{
+	struct image_query *q = arg;
+	json_t *out = json_array();
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(doc, i, v)
+	{
+		json_t *row = row_of(v);
+
+		if (row)
+			json_array_append_new(out, row);
+	}
+	json_array_append_new(out, host_row());
+	q->done(q->arg, out, err);
+	json_decref(out);
+	free(q);
+}
+
+struct image_query *images_list(struct docker *d, const struct peer *peer,
+				images_fn *done, void *arg, struct err *err)
+{
+	static const char *const args[] = { "ls", "--json", NULL };
+	struct image_query *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		abort();
+	q->done = done;
+	q->arg = arg;
+	q->job = image_job_new(d, peer, args, false, listed, q, err);
+	if (!q->job) {
+		free(q);
+		return NULL;
+	}
+	return q;
+}
+
+void image_query_drop(struct image_query *q)
+{
+	image_job_drop(q->job);
+	free(q);
+}
+
+struct image_ask {
+	struct ask ask;
+	struct image_query *query;
+	struct image_job *job;
+	json_t *filters;
+	char *other; /* a second name */
+	bool is_digests;
+};
+
+static void image_ask_gone(struct ask *a)
+{
+	struct image_ask *x = (struct image_ask *)a;
+
+	if (x->query)
+		image_query_drop(x->query);
+	if (x->job)
+		image_job_drop(x->job);
+	json_decref(x->filters);
+	free(x->other);
+}
+
+/* "python", "python:3*", "*:latest" */
+static bool glob_fits(const char *p, const char *t)
+{
+	const char *star = NULL;
+	const char *back = NULL;
+
+	while (*t) {
+		if (*p == '*') {
+			star = p++;
+			back = t;
+		} else if (*p == *t || *p == '?') {
+			p++;
+			t++;
+		} else if (star) {
+			p = star + 1;
+			t = ++back;
+		} else {
+			return false;
+		}
+	}
+	while (*p == '*')
+		p++;
+	return !*p;
+}
+
+static bool fits_reference(const char *value, void *arg)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(arg, "RepoTags"), i, v)
+	{
+		const char *tag = json_string_value(v);
+		char name[REF_MAX];
+		char *colon;
+
+		(void)snprintf(name, sizeof(name), "%s", tag ? tag : "");
+		if (ref_is_same(value, name) || glob_fits(value, name))
+			return true;
+		colon = strrchr(name, ':');
+		if (colon)
+			*colon = '\0';
+		if (glob_fits(value, name))
+			return true;
+	}
+	return false;
+}
+
+static bool fits_dangling(const char *value, void *arg)
+{
+	bool is_dangling = json_array_size(json_object_get(arg, "RepoTags")) ==
+			   0;
+
+	return is_dangling == bool_parse(value);
+}
+
+/* When the image of `before` or `since` was made; 0 there is no such. */
+static json_int_t made(json_t *list, const json_t *f, const char *name)
+{
+	const char *text = json_string_value(
+		json_array_get(json_object_get(f, name), 0));
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(list, i, row) if (
+		text &&
+		(fits_reference(text, row) ||
+		 strstr(member_str(row, "Id"),
+			text))) return json_integer_value(json_object_get(row,
+									  "Crea"
+									  "te"
+									  "d"));
+	return 0;
+}
+
+static void images_have(void *arg, json_t *list, const struct err *err)
+{
+	struct image_ask *x = arg;
+	json_t *out;
+	json_t *row;
+	json_int_t before;
+	json_int_t since;
+	size_t i;
+
+	x->query = NULL;
+	if (err) {
+		image_fail(x->ask.r, err, "");
+		return;
+	}
+	before = made(list, x->filters, "before");
+	since = made(list, x->filters, "since");
+	out = json_array();
+	json_array_foreach(list, i, row)
+	{
+		json_int_t t = json_integer_value(
+			json_object_get(row, "Created"));
+
+		if ((filters_has(x->filters, "before") && t >= before) ||
+		    (filters_has(x->filters, "since") && t <= since))
+			continue;
+		if (filters_any(x->filters, "reference", fits_reference, row) &&
+		    filters_any(x->filters, "dangling", fits_dangling, row) &&
+		    filters_labels(x->filters, json_object_get(row, "Labels")))
+			json_array_append(out, row);
+	}
+	answer_json(x->ask.r, 200, out);
+}
+
+HANDLER(get_images)
+{
+	struct docker *d = docker_of(ctx);
+	json_t *f = need_filters(r, "reference dangling label before since");
+	struct err err = { 0 };
+	struct image_ask *x;
+
+	if (!f)
+		return;
+	x = ask_new(r, d, sizeof(*x), image_ask_gone);
+	x->filters = f;
+	x->query = images_list(d, http_peer(r), images_have, x, &err);
+	if (!x->query)
+		image_fail(r, &err, "");
+}
+
+/* ---- one ---- */
+
+static json_t *host_doc(void)
+{
+	struct utsname u;
+
+	(void)uname(&u);
+	return json_pack(
+		"{s:s,s:[s],s:[],s:s,s:s,s:s,s:s,s:s,s:i,s:{s:s},s:{s:[s],s:[s]"
+		",s:n,s:s,s:s,s:n,s:{},s:n},s:{s:s,s:[]},s:[]}",
+		"Id", host_id(), "RepoTags", "host:latest", "RepoDigests",
+		"Parent", "", "Comment", "the programs of this machine",
+		"Created", "1970-01-01T00:00:00Z", "Architecture",
+		strcmp(u.machine, "x86_64") == 0    ? "amd64"
+		: strcmp(u.machine, "aarch64") == 0 ? "arm64"
+						    : u.machine,
+		"Os", "linux", "Size", 0, "GraphDriver", "Name", "overlay2",
+		"Config", "Env",
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:"
+		"/bin",
+		"Cmd", "/bin/sh", "Entrypoint", "WorkingDir", "", "User", "",
+		"ExposedPorts", "Labels", "Volumes", "RootFS", "Type", "layers",
+		"Layers", "History");
+}
+
+static void image_have(void *arg, json_t *doc, const struct err *err)
+{
+	struct image_ask *x = arg;
+	json_t *image = json_array_get(doc, 0);
+
+	x->job = NULL;
+	if (err || !image) {
+		struct err none = { .code = 1001 };
+
+		image_fail(x->ask.r, err ? err : &none, x->ask.name);
+		return;
+	}
+	json_object_del(image, "History");
+	json_object_set_new(image, "Parent", json_string(""));
+	json_object_set_new(image, "GraphDriver",
+			    json_pack("{s:s,s:n}", "Name", "overlay2", "Data"));
+	answer_json(x->ask.r, 200, json_incref(image));
+}
+
+static void history_have(void *arg, json_t *doc, const struct err *err)
+{
+	struct image_ask *x = arg;
+	json_t *image = json_array_get(doc, 0);
+	json_t *list;
+	json_t *out;
+
+	x->job = NULL;
+	if (err || !image) {
+		struct err none = { .code = 1001 };
+
+		image_fail(x->ask.r, err ? err : &none, x->ask.name);
+		return;
+	}
+	out = json_array();
+	list = json_object_get(image, "History");
+	/* The newest first. */
+	for (size_t i = json_array_size(list); i-- > 0;) {
+		json_t *h = json_array_get(list, i);
+		bool is_top = json_array_size(out) == 0;
+
+		json_array_append_new(
+			out, json_pack("{s:s,s:I,s:s,s:o,s:i,s:s}", "Id",
+				       is_top ? member_str(image, "Id")
+					      : "<missing>",
+				       "Created",
+				       seconds_of(member_str(h, "Created")),
+				       "CreatedBy", member_str(h, "CreatedBy"),
+				       "Tags",
+				       is_top ? json_incref(json_object_get(
+							image, "RepoTags"))
+					      : json_pack("n"),
+				       "Size", 0, "Comment",
+				       member_str(h, "Comment")));
+	}
+	answer_json(x->ask.r, 200, out);
+}
+
+static void inspect(struct http_request *r, struct docker *d,
+		    image_job_fn *done)
+{
+	struct image_ask *x = ask_new(r, d, sizeof(*x), image_ask_gone);
+	const char *args[] = { "inspect", "--json", x->ask.name, NULL };
+	struct err err = { 0 };
+	char ref[REF_MAX];
+
+	if (ref_normalise(x->ask.name, ref) < 0) {
+		answer_fail(r, 404, "No such image: %.300s", x->ask.name);
+		return;
+	}
+	x->job = image_job_new(d, http_peer(r), args, false, done, x, &err);
+	if (!x->job)
+		image_fail(r, &err, x->ask.name);
+}
+
+HANDLER(get_image)
+{
+	if (ref_is_host(http_param(r, 0)))
+		answer_json(r, 200, host_doc());
+	else
+		inspect(r, docker_of(ctx), image_have);
+}
+
+HANDLER(get_image_history)
+{
+	if (ref_is_host(http_param(r, 0)))
+		answer_json(r, 200, json_array());
+	else
+		inspect(r, docker_of(ctx), history_have);
+}
+
+/* ---- tag ---- */
+
+static void tagged(void *arg, json_t *doc, const struct err *err)
+{
+	struct image_ask *x = arg;
+
+	(void)doc;
+	x->job = NULL;
+	if (err) {
+		image_fail(x->ask.r, err, x->ask.name);
+		return;
+	}
+	image_event(x->ask.d, http_peer(x->ask.r), "tag", x->ask.name,
+		    x->other);
+	answer_empty(x->ask.r, 201);
+}
+
+HANDLER(post_image_tag)
+{
+	struct docker *d = docker_of(ctx);
+	const char *repo = http_query(r, "repo");
+	const char *tag = http_query(r, "tag");
+	struct err err = { 0 };
+	char name[REF_MAX];
+	char ref[REF_MAX];
+	struct image_ask *x;
+
+	(void)snprintf(name, sizeof(name), "%.300s%s%.128s", repo ? repo : "",
+		       tag && *tag ? ":" : "", tag ? tag : "");
+	if (!repo || ref_normalise(name, ref) < 0 || *name == '-') {
+		answer_fail(r, 400, "invalid reference format: %.200s", name);
+	} else if (ref_is_host(http_param(r, 0)) || ref_is_host(name)) {
+		answer_fail(r, 501,
+			    "cordon: another name for the image 'host' is not "
+			    "supported");
+	} else {
+		const char *args[4];
+
+		x = ask_new(r, d, sizeof(*x), image_ask_gone);
+		x->other = strdup(name);
+		memcpy(args, (const char *[]){ "tag", x->ask.name, name, NULL },
+		       sizeof(args));
+		x->job = image_job_new(d, http_peer(r), args, false, tagged, x,
+				       &err);
+		if (!x->job)
+			image_fail(r, &err, x->ask.name);
+	}
+}
+
+/* ---- remove ---- */
+
+static json_t *removed_list(struct image_ask *x, json_t *doc)
+{
+	static const struct {
+		const char *list, *name, *action;
+	} kinds[] = { { "untagged", "Untagged", "untag" },
+		      { "deleted", "Deleted", "delete" } };
+	json_t *out = json_array();
+
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		json_t *v;
+		size_t i;
+
+		json_array_foreach(json_object_get(doc, kinds[k].list), i, v)
+		{
+			const char *text = json_string_value(v);
+
+			json_array_append_new(out, json_pack("{s:O}",
+							     kinds[k].name, v));
+			image_event(x->ask.d, http_peer(x->ask.r),
+				    kinds[k].action, text, text);
+		}
+	}
+	return out;
+}
+
+static void removed(void *arg, json_t *doc, const struct err *err)
+{
+	struct image_ask *x = arg;
+
+	x->job = NULL;
+	if (err)
+		image_fail(x->ask.r, err, x->ask.name);
+	else
+		answer_json(x->ask.r, 200, removed_list(x, doc));
+}
+
+/* A container that was made from it, running or not. */
+static bool is_used(struct docker *d, const struct peer *peer, const char *name,
+		    char ret[65], bool *ret_runs)
+{
+	struct box **boxes = NULL;
+	size_t n = box_list(d->m, peer, &boxes);
+	bool found = false;
+
+	for (size_t i = 0; i < n && !found; i++) {
+		struct box_view v;
+		json_t *extra;
+		json_t *spec;
+		const char *id;
+
+		box_look(boxes[i], &v);
+		extra = member_doc(v.extra);
+		spec = member_doc(v.spec);
+		id = image_id_of(spec);
+		found = ref_is_same(image_of(extra, spec), name) ||
+			(strlen(name) >= 7 &&
+			 (strncmp(id, name, strlen(name)) == 0 ||
+			  strncmp(id + 7, name, strlen(name)) == 0));
+		(void)snprintf(ret, 65, "%s", v.id);
+		*ret_runs = v.state == BOX_RUNNING || v.state == BOX_PAUSED;
+		json_decref(extra);
+		json_decref(spec);
+	}
+	free(boxes);
+	return found;
+}
+
+HANDLER(delete_image)
+{
+	struct docker *d = docker_of(ctx);
+	const char *name = http_param(r, 0);
+	bool force = query_bool(r, "force", false);
+	struct err err = { 0 };
+	struct image_ask *x;
+	char user[65];
+	bool is_running = false;
+
+	if (ref_is_host(name)) {
+		answer_fail(r, 403,
+			    "cordon: the image 'host' is refused to be "
+			    "removed: it is "
+			    "this machine");
+		return;
+	}
+	if (is_used(d, http_peer(r), name, user, &is_running) &&
+	    (!force || is_running)) {
+		answer_fail(
+			r, 409,
+			"conflict: unable to remove repository reference "
+			"\"%.200s\""
+			" (%s) - container %.12s is using its referenced image",
+			name, is_running ? "cannot be forced" : "must force",
+			user);
+		return;
+	}
+	x = ask_new(r, d, sizeof(*x), image_ask_gone);
+	x->job = image_job_new(d, http_peer(r),
+			       force ? (const char *[]){ "rm", "--json",
+							 "--force", x->ask.name,
+							 NULL }
+				     : (const char *[]){ "rm", "--json",
+							 x->ask.name, NULL },
+			       false, removed, x, &err);
+	if (!x->job)
+		image_fail(r, &err, name);
+}
+
+static void pruned(void *arg, json_t *doc, const struct err *err)
+{
+	struct image_ask *x = arg;
+
+	x->job = NULL;
+	if (err) {
+		image_fail(x->ask.r, err, "");
+		return;
+	}
+	answer_json(x->ask.r, 200,
+		    json_pack("{s:o,s:I}", "ImagesDeleted",
+			      removed_list(x, doc), "SpaceReclaimed",
+			      json_integer_value(
+				      json_object_get(doc, "freed"))));
+}
+
+static bool is_false(const char *value, void *arg)
+{
+	(void)arg;
+	return !bool_parse(value);
+}
+
+HANDLER(post_images_prune)
+{
+	struct docker *d = docker_of(ctx);
+	json_t *f = need_filters(r, "dangling");
+	struct err err = { 0 };
+	struct image_ask *x;
+	bool all;
+
+	if (!f)
+		return;
+	all = filters_has(f, "dangling") &&
+	      filters_any(f, "dangling", is_false, NULL);
+	json_decref(f);
+	x = ask_new(r, d, sizeof(*x), image_ask_gone);
+	x->job = image_job_new(d, http_peer(r),
+			       all ? (const char *[]){ "prune", "--json",
+						       "--all", NULL }
+				   : (const char *[]){ "prune", "--json",
+						       NULL },
+			       false, pruned, x, &err);
+	if (!x->job)
+		image_fail(r, &err, "");
+}

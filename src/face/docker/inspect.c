@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * GET /containers/{}/json: what was asked for, with the effective values in
+ * the places of those that the policy changed.
+ */
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "face/docker/internal.h"
+#include "face/docker/routes.h"
+
+json_t *member_doc(const char *text)
+{
+	json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
+
+	return doc ? doc : json_object();
+}
+
+const char *member_str(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+json_t *labels_of(json_t *extra)
+{
+	json_t *config = json_object_get(extra, "Config");
+	json_t *labels = json_object_get(config, "Labels");
+
+	if (!json_is_object(labels)) {
+		/* A place to put it in, so that it need not be let go. */
+		if (!json_is_object(config)) {
+			config = json_object();
+			json_object_set_new(extra, "Config", config);
+		}
+		labels = json_object();
+		json_object_set_new(config, "Labels", labels);
+	}
+	return labels;
+}
+
+const char *state_name(enum box_state s)
+{
+	static const char *const names[] = { "created", "running", "paused",
+					     "exited", "dead" };
+
+	return names[MIN((size_t)s, ARRAY_SIZE(names) - 1)];
+}
+
+const char *image_of(json_t *extra, json_t *spec)
+{
+	const char *asked = member_str(json_object_get(extra, "Config"),
+				       "Image");
+
+	if (*asked)
+		return asked;
+	return *member_str(spec, "image") ? member_str(spec, "image") : "host";
+}
+
+const char *image_id_of(json_t *spec)
+{
+	const char *id = member_str(spec, "image_id");
+
+	return *id ? id : host_id();
+}
+
+json_t *networks_of(json_t *extra)
+{
+	const char *mode = member_str(json_object_get(extra, "HostConfig"),
+				      "NetworkMode");
+	bool is_none = strcmp(mode, "none") == 0;
+
+	return json_pack(
+		"{s:{s:n,s:n,s:n,s:s,s:s,s:s,s:s,s:i,s:s,s:s,s:i,s:n}}",
+		is_none ? "none" : "bridge", "IPAMConfig", "Links", "Aliases",
+		"NetworkID", "", "EndpointID", "", "Gateway", "", "IPAddress",
+		"", "IPPrefixLen", 0, "MacAddress", "", "IPv6Gateway", "",
+		"GlobalIPv6PrefixLen", 0, "DriverOpts");
+}
+
+json_t *mounts_of(json_t *spec)
+{
+	json_t *out = json_array();
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(spec, "volumes"), i, v)
+	{
+		bool is_rw = strcmp(member_str(v, "mode"), "rw") == 0;
+
+		json_array_append_new(out,
+				      json_pack("{s:s,s:s,s:s,s:s,s:b,s:s}",
+						"Type", "bind", "Source",
+						member_str(v, "source"),
+						"Destination",
+						member_str(v, "target"), "Mode",
+						is_rw ? "" : "ro", "RW", is_rw,
+						"Propagation", "rprivate"));
+	}
+	return out;
+}
+
+static void append_all(json_t *to, json_t *from)
+{
+	json_t *v;
+	size_t i;
+
+	if (json_is_string(from))
+		json_array_append(to, from);
+	json_array_foreach(from, i, v) json_array_append(to, v);
+}
+
+void path_and_args(json_t *extra, json_t *spec, const char **ret_path,
+		   json_t **ret_args)
+{
+	json_t *config = json_object_get(extra, "Config");
+	json_t *all = json_array();
+
+	append_all(all, json_object_get(spec, "command"));
+	if (json_array_size(all) == 0) {
+		append_all(all, json_object_get(config, "Entrypoint"));
+		append_all(all, json_object_get(config, "Cmd"));
+	}
+	*ret_path = "";
+	if (json_array_size(all) > 0) {
+		static char path[4096];
+
+		(void)snprintf(path, sizeof(path), "%s",
+			       json_string_value(json_array_get(all, 0)));
+		*ret_path = path;
+		json_array_remove(all, 0);
+	}
+	*ret_args = all;
+}
+
+static json_t *time_of(int64_t ns)
+{
+	char text[40];
+
+	time_format(ns, text);
+	return json_string(text);
+}
+
+static json_t *state_of(const struct box_view *v)
+{
+	bool is_running = v->state == BOX_RUNNING || v->state == BOX_PAUSED;
+
+	return json_pack("{s:s,s:b,s:b,s:b,s:b,s:b,s:I,s:i,s:s,s:o,s:o}",
+			 "Status", state_name(v->state), "Running", is_running,
+			 "Paused", v->state == BOX_PAUSED, "Restarting", 0,
+			 "OOMKilled", v->oom_killed, "Dead",
+			 v->state == BOX_GONE, "Pid",
+			 (json_int_t)(is_running ? v->pid : 0), "ExitCode",
+			 is_running ? 0 : v->exit_code, "Error",
+			 v->error ? v->error : "", "StartedAt",
+			 time_of(v->started_ns), "FinishedAt",
+			 time_of(is_running ? 0 : v->finished_ns));
+}
+
+static void put_default(json_t *object, const char *name, json_t *value)
+{
+	if (!json_object_get(object, name))
+		json_object_set(object, name, value);
+	json_decref(value);
+}
+
+static json_t *config_of(json_t *extra, json_t *spec, const struct box_view *v)
+{
+	json_t *c = json_copy(json_object_get(extra, "Config"));
+	json_t *env = json_object_get(spec, "env");
+	char host[13];
+
+	if (!c)
+		c = json_object();
+	(void)snprintf(host, sizeof(host), "%.12s", v->id);
+	if (*member_str(spec, "hostname"))
+		json_object_set(c, "Hostname",
+				json_object_get(spec, "hostname"));
+	if (!*member_str(c, "Hostname"))
+		json_object_set_new(c, "Hostname", json_string(host));
+	if (json_is_array(env))
+		json_object_set(c, "Env", env);
+	if (*member_str(spec, "workdir"))
+		json_object_set(c, "WorkingDir",
+				json_object_get(spec, "workdir"));
+	json_object_set_new(c, "Tty", json_boolean(v->tty));
+	json_object_set_new(c, "OpenStdin", json_boolean(v->open_stdin));
+	json_object_set_new(c, "StdinOnce", json_boolean(v->stdin_once));
+	json_object_set(c, "Labels", labels_of(extra));
+	json_object_set_new(c, "Image", json_string(image_of(extra, spec)));
+	put_default(c, "Domainname", json_string(""));
+	put_default(c, "User", json_string(""));
+	put_default(c, "AttachStdin", json_false());
+	put_default(c, "AttachStdout", json_false());
+	put_default(c, "AttachStderr", json_false());
+	put_default(c, "Env", json_array());
+	put_default(c, "Cmd", json_pack("n"));
+	put_default(c, "Entrypoint", json_pack("n"));
+	put_default(c, "Volumes", json_pack("n"));
+	put_default(c, "WorkingDir", json_string("/"));
+	put_default(c, "OnBuild", json_pack("n"));
+	return c;
+}
+
+/* The effective numbers, under Docker's names. */
+static void put_effective(json_t *h, json_t *spec)
+{
+	static const struct {
+		const char *spec, *name;
+	} numbers[] = {
+		{ "memory", "Memory" },
+		{ "pids", "PidsLimit" },
+		{ "shm_size", "ShmSize" },
+		{ "oom_score_adj", "OomScoreAdj" },
+		{ "cpu_shares", "CpuShares" },
+		{ "memory_reservation", "MemoryReservation" },
+	};
+	json_t *cpus = json_object_get(spec, "cpus");
+	json_t *ro = json_object_get(spec, "read_only");
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		json_t *v = json_object_get(spec, numbers[i].spec);
+
+		if (json_is_integer(v))
+			json_object_set(h, numbers[i].name, v);
+	}
+	/* No swap: as much with it as without. */
+	if (json_is_integer(json_object_get(spec, "memory")))
+		json_object_set(h, "MemorySwap",
+				json_object_get(spec, "memory"));
+	if (json_is_boolean(ro))
+		json_object_set(h, "ReadonlyRootfs", ro);
+	if (*member_str(spec, "cpuset_cpus"))
+		json_object_set(h, "CpusetCpus",
+				json_object_get(spec, "cpuset_cpus"));
+	if (!json_is_number(cpus))
+		return;
+	if (json_integer_value(json_object_get(h, "CpuQuota")) > 0) {
+		json_int_t period = json_integer_value(
+			json_object_get(h, "CpuPeriod"));
+		double q = json_number_value(cpus) *
+			   (double)(period > 0 ? period : 100000);
+
+		json_object_set_new(h, "CpuQuota",
+				    json_integer((json_int_t)llround(q)));
+		return;
+	}
+	json_object_set_new(h, "NanoCpus",
+			    json_integer((json_int_t)llround(
+				    json_number_value(cpus) * 1e9)));
+}
+
+static json_t *host_of(json_t *extra, json_t *spec, const struct box_view *v)
+{
+	json_t *h = json_copy(json_object_get(extra, "HostConfig"));
+	json_t *log = json_pack("{s:s,s:{}}", "Type", "json-file", "Config");
+
+	if (!h)
+		h = json_object();
+	put_effective(h, spec);
+	json_object_set_new(h, "AutoRemove", json_boolean(v->auto_remove));
+	json_object_set_new(h, "Privileged", json_false());
+	json_object_set_new(h, "LogConfig", log);
+	if (!*member_str(h, "NetworkMode"))
+		json_object_set_new(h, "NetworkMode", json_string("default"));
+	put_default(h, "RestartPolicy",
+		    json_pack("{s:s,s:i}", "Name", "no", "MaximumRetryCount",
+			      0));
+	put_default(h, "Binds", json_pack("n"));
+	put_default(h, "PortBindings", json_object());
+	put_default(h, "CapAdd", json_pack("n"));
+	put_default(h, "CapDrop", json_pack("n"));
+	put_default(h, "ExtraHosts", json_pack("n"));
+	put_default(h, "SecurityOpt", json_pack("n"));
+	put_default(h, "IpcMode", json_string("private"));
+	put_default(h, "CgroupnsMode", json_string("private"));
+	put_default(h, "PidMode", json_string(""));
+	put_default(h, "Runtime", json_string("cordon"));
+	put_default(h, "ConsoleSize", json_pack("[i,i]", 0, 0));
+	return h;
+}
+
+static json_t *ours(struct docker *d, const struct box_view *v, json_t *spec)
+{
+	static const struct peer root = { .fd = NO_FD };
+	struct manager_view m = { 0 };
+	json_t *clamped = v->clamped ? json_loads(v->clamped, 0, NULL) : NULL;
+	json_t *used = json_object();
+
+	manager_look(d->m, &root, &m);
+	if (v->cause)
+		json_object_set_new(used, "cause", json_string(v->cause));
+	return json_pack("{s:o,s:o,s:o,s:[],s:o,s:O}", "policy",
+			 member_doc(m.policy_note), "requested",
+			 member_doc(v->settings), "clamped",
+			 clamped ? clamped : json_array(), "denials",
+			 "resources_used", used, "effective", spec);
+}
+
+static json_t *execs_of(struct box *b)
+{
+	const char *const *ids = NULL;
+	size_t n = box_execs(b, &ids);
+	json_t *list = n > 0 ? json_array() : json_pack("n");
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, json_string(ids[i]));
+	return list;
+}
+
+json_t *inspect_box(struct docker *d, struct box *b)
+{
+	struct box_view v;
+	json_t *extra;
+	json_t *spec;
+	json_t *args;
+	json_t *out;
+	const char *path;
+	char name[300];
+
+	box_look(b, &v);
+	extra = member_doc(v.extra);
+	spec = member_doc(v.spec);
+	path_and_args(extra, spec, &path, &args);
+	(void)snprintf(name, sizeof(name), "/%s", v.name);
+	out = json_pack("{s:s,s:o,s:s,s:o,s:o,s:s,s:s,s:i,s:s,s:s,s:s,s:o,s:o,"
+			"s:o,s:o,s:{s:o,s:{},s:s,s:s,s:s},s:s,s:s,s:s,s:s}",
+			"Id", v.id, "Created", time_of(v.created_ns), "Path",
+			path, "Args", args, "State", state_of(&v), "Image",
+			image_id_of(spec), "Name", name, "RestartCount",
+			(int)v.restarts, "Driver", "overlay2", "Platform",
+			"linux", "LogPath", "", "HostConfig",
+			host_of(extra, spec, &v), "Mounts", mounts_of(spec),
+			"Config", config_of(extra, spec, &v), "ExecIDs",
+			execs_of(b), "NetworkSettings", "Networks",
+			networks_of(extra), "Ports", "IPAddress", "", "Gateway",
+			"", "MacAddress", "", "AppArmorProfile", "",
+			"ProcessLabel", "", "MountLabel", "", "ResolvConfPath",
+			"");
+	if (out)
+		json_object_set_new(out, "Cordon", ours(d, &v, spec));
+	json_decref(extra);
+	json_decref(spec);
+	return out;
+}
+
+HANDLER(get_container)
+{
+	struct docker *d = docker_of(ctx);
+	struct box *b = need_box(r, d);
+	json_t *doc = b ? inspect_box(d, b) : NULL;
+
+	if (!b)
+		return;
+	if (doc && query_bool(r, "size", false)) {
+		json_object_set_new(doc, "SizeRw", json_integer(0));
+		json_object_set_new(doc, "SizeRootFs", json_integer(0));
+	}
+	answer_json(r, 200, doc);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* GET /containers/json */
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/num.h"
+#include "face/docker/internal.h"
+#include "face/docker/routes.h"
+
+static int64_t now_s(void)
+{
+	return (int64_t)time(NULL);
+}
+
+static void status_text(const struct box_view *v, char *ret, size_t size)
+{
+	char age[64];
+
+	switch (v->state) {
+	case BOX_RUNNING:
+	case BOX_PAUSED:
+		human_duration(now_s() - v->started_ns / 1000000000, age,
+			       sizeof(age));
+		(void)snprintf(ret, size, "Up %s%s", age,
+			       v->state == BOX_PAUSED ? " (Paused)" : "");
+		break;
+	case BOX_EXITED:
+		human_duration(now_s() - v->finished_ns / 1000000000, age,
+			       sizeof(age));
+		(void)snprintf(ret, size, "Exited (%d) %s ago", v->exit_code,
+			       age);
+		break;
+	case BOX_CREATED:
+		(void)snprintf(ret, size, "Created");
+		break;
+	default:
+		(void)snprintf(ret, size, "Dead");
+	}
+}
+
+/* The command as one line, as Docker shows it. */
+static char *command_text(json_t *extra, json_t *spec)
+{
+	const char *path;
+	json_t *args;
+	json_t *v;
+	size_t i;
+	struct buf out;
+
+	path_and_args(extra, spec, &path, &args);
+	buf_init(&out, 1 << 16);
+	buf_puts(&out, path);
+	json_array_foreach(args, i, v)
+	{
+		const char *text = json_string_value(v);
+
+		text = text ? text : "";
+		if (!*text || strpbrk(text, " \t\n'\""))
+			(void)buf_printf(&out, " '%s'", text);
+		else
+			(void)buf_printf(&out, " %s", text);
+	}
+	json_decref(args);
+	return buf_take(&out);
+}
+
+json_t *list_row(struct box *b, bool with_size)
+{
+	struct box_view v;
+	char status[96];
+	char name[300];
+	json_t *extra;
+	json_t *spec;
+	json_t *row;
+	char *command;
+	const char *mode;
+
+	box_look(b, &v);
+	extra = member_doc(v.extra);
+	spec = member_doc(v.spec);
+	command = command_text(extra, spec);
+	status_text(&v, status, sizeof(status));
+	(void)snprintf(name, sizeof(name), "/%s", v.name);
+	mode = member_str(json_object_get(extra, "HostConfig"), "NetworkMode");
+	row = json_pack(
+		"{s:s,s:[s],s:s,s:s,s:s,s:I,s:[],s:O,s:s,s:s,s:{s:s},s:{s:o},"
+		"s:o}",
+		"Id", v.id, "Names", name, "Image", image_of(extra, spec),
+		"ImageID", image_id_of(spec), "Command", command ? command : "",
+		"Created", (json_int_t)(v.created_ns / 1000000000), "Ports",
+		"Labels", labels_of(extra), "State", state_name(v.state),
+		"Status", status, "HostConfig", "NetworkMode",
+		*mode ? mode : "default", "NetworkSettings", "Networks",
+		networks_of(extra), "Mounts", mounts_of(spec));
+	if (row && with_size) {
+		json_object_set_new(row, "SizeRw", json_integer(0));
+		json_object_set_new(row, "SizeRootFs", json_integer(0));
+	}
+	free(command);
+	json_decref(extra);
+	json_decref(spec);
+	return row;
+}
+
+/* ---- filters ---- */
+
+struct sieve {
+	struct box_view v;
+	json_t *extra, *spec;
+};
+
+static bool fits_id(const char *value, void *arg)
+{
+	struct sieve *s = arg;
+
+	return strncmp(s->v.id, value, strlen(value)) == 0;
+}
+
+static bool fits_name(const char *value, void *arg)
+{
+	struct sieve *s = arg;
+	char name[300];
+
+	(void)snprintf(name, sizeof(name), "/%s", s->v.name);
+	return pattern_found(value, name) || pattern_found(value, name + 1);
+}
+
+static bool fits_status(const char *value, void *arg)
+{
+	struct sieve *s = arg;
+
+	return strcmp(state_name(s->v.state), value) == 0;
+}
+
+static bool fits_ancestor(const char *value, void *arg)
+{
+	struct sieve *s = arg;
+	const char *id = image_id_of(s->spec);
+	size_t len = strlen(value);
+
+	if (ref_is_same(image_of(s->extra, s->spec), value))
+		return true;
+	return len >= 4 && (strncmp(id, value, len) == 0 ||
+			    strncmp(id + 7, value, len) == 0);
+}
+
+static bool fits_exited(const char *value, void *arg)
+{
+	struct sieve *s = arg;
+	uint64_t n;
+
+	return s->v.state == BOX_EXITED && num_parse(value, 1000, &n) == 0 &&
+	       (int)n == s->v.exit_code;
+}
+
+static bool fits(const json_t *f, struct box *b, bool all, int64_t before,
+		 int64_t since)
+{
+	struct sieve s;
+	bool ok;
+
+	box_look(b, &s.v);
+	if (!all && s.v.state != BOX_RUNNING && s.v.state != BOX_PAUSED)
+		return false;
+	if ((before && s.v.created_ns >= before) ||
+	    (since && s.v.created_ns <= since))
+		return false;
+	s.extra = member_doc(s.v.extra);
+	s.spec = member_doc(s.v.spec);
+	ok = filters_any(f, "id", fits_id, &s) &&
+	     filters_any(f, "name", fits_name, &s) &&
+	     filters_any(f, "status", fits_status, &s) &&
+	     filters_any(f, "ancestor", fits_ancestor, &s) &&
+	     filters_any(f, "exited", fits_exited, &s) &&
+	     filters_labels(f, labels_of(s.extra));
+	json_decref(s.extra);
+	json_decref(s.spec);
+	return ok;
+}
+
+static bool state_check(const char *value, void *arg)
+{
+	static const char known[] = " created running paused exited dead "
+				    "restarting removing ";
+	char word[40];
+
+	(void)snprintf(word, sizeof(word), " %.30s ", value);
+	*(const char **)arg = value;
+	/* The walk goes on while this says no: so it stops at a bad one. */
+	return !strstr(known, word);
+}
+
+/* When the container of `before` or `since` was made; -1 answered. */
+static int64_t made(struct http_request *r, struct docker *d, const json_t *f,
+		    const char *name)
+{
+	json_t *list = json_object_get(f, name);
+	const char *text = json_string_value(json_array_get(list, 0));
+	struct err err = { 0 };
+	struct box_view v;
+	struct box *b;
+
+	if (!text)
+		return 0;
+	b = box_find(d->m, http_peer(r), text, &err);
+	if (!b) {
+		answer_err(r, &err, text);
+		return -1;
+	}
+	box_look(b, &v);
+	return v.created_ns;
+}
+
+static void answer_list(struct http_request *r, struct docker *d,
+			const json_t *f, uint64_t limit)
+{
+	bool all = query_bool(r, "all", false) || limit > 0 ||
+		   filters_has(f, "status") || filters_has(f, "exited");
+	bool with_size = query_bool(r, "size", false);
+	int64_t before = made(r, d, f, "before");
+	int64_t since = before < 0 ? -1 : made(r, d, f, "since");
+	struct box **boxes = NULL;
+	json_t *out;
+	size_t n;
+
+	if (before < 0 || since < 0)
+		return;
+	all = all || before || since;
+	out = json_array();
+	n = box_list(d->m, http_peer(r), &boxes);
+	for (size_t i = 0; i < n; i++) {
+		if (limit > 0 && json_array_size(out) >= limit)
+			break;
+		if (fits(f, boxes[i], all, before, since))
+			json_array_append_new(out,
+					      list_row(boxes[i], with_size));
+	}
+	free(boxes);
+	answer_json(r, 200, out);
+}
+
+HANDLER(get_containers)
+{
+	struct docker *d = docker_of(ctx);
+	const char *text = http_query(r, "limit");
+	const char *bad = NULL;
+	uint64_t limit = 0;
+	json_t *f;
+
+	/* docker-py says -1 for "no limit". */
+	if (text && *text && *text != '-' &&
+	    num_parse(text, 1000000, &limit) < 0) {
+		answer_fail(r, 400, "limit: '%.40s' is not a number", text);
+		return;
+	}
+	f = need_filters(r,
+			 "id name label status ancestor exited before since");
+	if (!f)
+		return;
+	if (filters_has(f, "status") &&
+	    filters_any(f, "status", state_check, &bad))
+		answer_fail(r, 400, "invalid filter 'status=%.40s'", bad);
+	else
+		answer_list(r, d, f, limit);
+	json_decref(f);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * JSON documents of the front: jansson, bounded, no name twice.
+ *
+ * base/json.h has functions of these two names; nobody here makes such values.
+ * At run time each library finds its own, since the core hides its symbols.
+ */
+#define json_real jansson_real
+#define json_null jansson_null
+#include <jansson.h>
+#undef json_real
+#undef json_null
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define DOC_MAX ((size_t)8 << 20)
+
+/* An object; the caller does json_decref(). NULL with *err. */
+json_t *doc_parse(const char *text, size_t len, struct err *err);
+
+/* The whole of a memfd, at most DOC_MAX, as a string; the caller frees. */
+char *doc_read(int fd, struct err *err);
+/* A sealed memfd with this text; or -errno. */
+int doc_seal(const char *text, size_t len);
+
+/* What is missing or of another type is the default. */
+const char *doc_str(const json_t *o, const char *name);
+int64_t doc_int(const json_t *o, const char *name, int64_t fallback);
+bool doc_bool(const json_t *o, const char *name);
+/* A member as text of its own, or NULL; the caller frees. */
+char *doc_dump(const json_t *o, const char *name);

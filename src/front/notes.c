@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the next daemon is to know.
+ *
+ * boxes/ID.json   one note a box, written to ID.tmp and renamed. What it says
+ *                 of the state is what was last told to clients; a box that
+ *                 was running when the daemon ended is lost, which is told by
+ *                 the next one, once.
+ * runs            the programs that were executed in boxes and have not ended:
+ *                 slots of 32 bytes, each the id of a run or zeros. The next
+ *                 daemon records their end.
+ *
+ * Nothing here is synced: after a crash of the machine itself a note may be
+ * missing or empty, and such a box is then unknown. The ledger is on the disk.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/say.h"
+#include "base/util.h"
+#include "box/result.h"
+#include "front/doc.h"
+#include "front/front.h"
+
+#define RUN_SIZE  32
+#define MAX_RUNS  65536
+#define NOTE_FORM 1
+
+/* The members that are plain copies of one of the box. */
+struct member {
+	const char *name;
+	size_t off;
+	char type; /* 's' text, 'b' bool, 'i' int, 'l' int64, 'u' uint64 */
+};
+#define M(name, field, type)                                                   \
+	{                                                                      \
+		name, offsetof(struct box, field), type                        \
+	}
+
+static const struct member members[] = {
+	M("face", face, 's'),
+	M("settings", settings, 's'),
+	M("extra", extra, 's'),
+	M("command", command, 's'),
+	M("code", code, 's'),
+	M("spec", spec, 's'),
+	M("warnings", warnings, 's'),
+	M("clamped", clamped, 's'),
+	M("image", image, 's'),
+	M("error", error, 's'),
+	M("has_no_main", has_no_main, 'b'),
+	M("clamp", clamp, 'b'),
+	M("tty", tty, 'b'),
+	M("open_stdin", open_stdin, 'b'),
+	M("stdin_once", stdin_once, 'b'),
+	M("auto_remove", auto_remove, 'b'),
+	M("kill_exec_rest", kill_exec_rest, 'b'),
+	M("kill_on_disconnect", kill_on_disconnect, 'b'),
+	M("shims", shims, 'b'),
+	M("oom_killed", oom_killed, 'b'),
+	M("is_run_used", is_run_used, 'b'),
+	M("stop_signal", stop_signal, 'i'),
+	M("stop_timeout_s", stop_timeout_s, 'i'),
+	M("exit_code", exit_code, 'i'),
+	M("idle_us", idle_us, 'u'),
+	M("life_us", life_us, 'u'),
+	M("exec_timeout_us", exec_timeout_us, 'u'),
+	M("exec_max_output", exec_max_output, 'u'),
+	M("log_max", log_max, 'u'),
+	M("created_ns", created_ns, 'l'),
+	M("started_ns", started_ns, 'l'),
+	M("finished_ns", finished_ns, 'l'),
+};
+
+static const char *const states[] = {
+	[BOX_CREATED] = "created",
+	[BOX_RUNNING] = "running",
+	[BOX_PAUSED] = "running",
+	[BOX_EXITED] = "exited",
+};
+
+static json_t *put(const struct box *b, const struct member *m)
+{
+	const char *at = (const char *)b + m->off;
+
+	switch (m->type) {
+	case 's':
+		return *(char *const *)at ? json_string(*(char *const *)at)
+					  : NULL;
+	case 'b':
+		return json_boolean(*(const bool *)at);
+	case 'i':
+		return json_integer(*(const int *)at);
+	case 'l':
+		return json_integer(*(const int64_t *)at);
+	default:
+		return json_integer((json_int_t) * (const uint64_t *)at);
+	}
+}
+
+static char *note_dump(const struct box *b)
+{
+	json_t *o = json_object();
+	char *text;
+
+	(void)json_object_set_new(o, "form", json_integer(NOTE_FORM));
+	(void)json_object_set_new(o, "id", json_string(b->id));
+	(void)json_object_set_new(o, "name", json_string(b->name));
+	(void)json_object_set_new(o, "owner", json_integer(b->owner));
+	(void)json_object_set_new(o, "run", json_string(b->run));
+	(void)json_object_set_new(o, "state", json_string(states[b->state]));
+	(void)json_object_set_new(o, "restarts", json_integer(b->restarts));
+	if (b->cause)
+		(void)json_object_set_new(o, "cause", json_string(b->cause));
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		json_t *v = put(b, &members[i]);
+
+		if (v)
+			(void)json_object_set_new(o, members[i].name, v);
+	}
+	text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	return text;
+}
+
+static void note_name(const struct box *b, const char *end, char ret[80])
+{
+	(void)snprintf(ret, 80, "%s.%s", b->id, end);
+}
+
+static int write_note(struct box *b, const char *text)
+{
+	char tmp[80], name[80];
+	_cleanup_fd_ int fd = NO_FD;
+	int r;
+
+	note_name(b, "tmp", tmp);
+	note_name(b, "json", name);
+	fd = openat(b->m->boxes_fd, tmp,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	r = io_write_all(fd, text, strlen(text));
+	if (r == 0 && renameat(b->m->boxes_fd, tmp, b->m->boxes_fd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(b->m->boxes_fd, tmp, 0);
+	return r;
+}
+
+int notes_store(struct box *b)
+{
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	if (b->state == BOX_GONE)
+		return 0;
+	text = note_dump(b);
+	r = text ? write_note(b, text) : -ENOMEM;
+	if (r < 0)
+		say("the note of box %.12s could not be written: %s", b->id,
+		    strerror(-r));
+	return r;
+}
+
+void notes_remove(struct box *b)
+{
+	char name[80];
+
+	note_name(b, "json", name);
+	(void)unlinkat(b->m->boxes_fd, name, 0);
+}
+
+/* ---- reading ---- */
+
+static bool get(struct box *b, const struct member *m, const json_t *o)
+{
+	const json_t *v = json_object_get(o, m->name);
+	char *at = (char *)b + m->off;
+
+	if (!v)
+		return true;
+	if (m->type == 's') {
+		if (!json_is_string(v))
+			return false;
+		*(char **)at = strdup(json_string_value(v));
+		return *(char **)at;
+	}
+	if (m->type == 'b') {
+		*(bool *)at = json_is_true(v);
+		return json_is_boolean(v);
+	}
+	if (!json_is_integer(v))
+		return false;
+	if (m->type == 'i')
+		*(int *)at = (int)json_integer_value(v);
+	else
+		*(int64_t *)at = json_integer_value(v);
+	return true;
+}
+
+static bool is_hex(const char *text, size_t n)
+{
+	return text && strlen(text) == n &&
+	       strspn(text, "0123456789abcdef") == n;
+}
+
+static const char *find_cause(const char *name)
+{
+	for (int i = 0; name && i < CAUSES; i++)
+		if (strcmp(cause_name((enum cause)i), name) == 0)
+			return cause_name((enum cause)i);
+	return NULL;
+}
+
+static bool is_json(const char *text, bool is_list)
+{
+	json_t *v = text ? json_loads(text, 0, NULL) : NULL;
+	bool is_good = is_list ? json_is_array(v) : json_is_object(v);
+
+	json_decref(v);
+	return !text || is_good;
+}
+
+/* Values that others will rely on. */
+static bool is_sound(const struct box *b)
+{
+	return b->face && b->settings && is_json(b->settings, false) &&
+	       is_json(b->extra, false) && is_json(b->spec, false) &&
+	       is_json(b->command, true) && is_json(b->code, true) &&
+	       is_json(b->warnings, true) && is_json(b->clamped, true) &&
+	       b->stop_signal > 0 && b->stop_signal <= 64 &&
+	       b->stop_timeout_s >= 0 && b->log_max > 0 &&
+	       b->log_max <= (uint64_t)1 << 40;
+}
+
+static bool fill(struct box *b, const json_t *o)
+{
+	const char *id = doc_str(o, "id");
+	const char *name = doc_str(o, "name");
+	const char *run = doc_str(o, "run");
+	const char *state = doc_str(o, "state");
+	int64_t owner = doc_int(o, "owner", -1);
+	int64_t restarts = doc_int(o, "restarts", 0);
+
+	if (doc_int(o, "form", 0) != NOTE_FORM || !is_hex(id, 64) || !name ||
+	    !name_check(name) || !is_hex(run, 32) || !state || owner < 0 ||
+	    owner >= UINT32_MAX || restarts < 0 || restarts > INT32_MAX)
+		return false;
+	memcpy(b->id, id, 65);
+	memcpy(b->run, run, 33);
+	(void)snprintf(b->name, sizeof(b->name), "%s", name);
+	b->owner = (uid_t)owner;
+	b->restarts = (unsigned int)restarts;
+	b->cause = find_cause(doc_str(o, "cause"));
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (!get(b, &members[i], o))
+			return false;
+	for (int i = 0; i < (int)ARRAY_SIZE(states); i++)
+		if (strcmp(state, states[i]) == 0) {
+			b->state = (enum box_state)i;
+			return is_sound(b);
+		}
+	return false;
+}
+
+struct box *note_parse(struct manager *m, const char *text, size_t len)
+{
+	struct err unused;
+	json_t *o = doc_parse(text, len, &unused);
+	struct box *b = o ? box_new(m) : NULL;
+
+	if (b && fill(b, o)) {
+		b->is_made = true;
+	} else if (b) {
+		box_unref(b);
+		b = NULL;
+	}
+	json_decref(o);
+	return b;
+}
+
+static struct box *load_one(struct manager *m, const char *name)
+{
+	_cleanup_fd_ int fd = openat(m->boxes_fd, name,
+				     O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_free_ char *text = NULL;
+	struct err err = { 0 };
+	struct box *b;
+
+	if (fd >= 0)
+		text = doc_read(fd, &err);
+	b = text ? note_parse(m, text, strlen(text)) : NULL;
+	if (b && strncmp(name, b->id, 64) != 0) {
+		box_unref(b);
+		b = NULL;
+	}
+	if (!b)
+		say("the note '%s' is not readable and left out", name);
+	return b;
+}
+
+/* Newest first, as box_list() wants it. */
+static void add_sorted(struct box *b)
+{
+	struct box **p = &b->m->boxes;
+
+	while (*p && (*p)->created_ns > b->created_ns)
+		p = &(*p)->next;
+	b->next = *p;
+	*p = b;
+	b->m->n_boxes++;
+	b->shelf = ++b->m->next_shelf;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t n = strlen(name), k = strlen(end);
+
+	return n > k && strcmp(name + n - k, end) == 0;
+}
+
+static void load_all(struct manager *m, DIR *d)
+{
+	struct dirent *e;
+
+	while ((e = readdir(d)) && m->n_boxes < FRONT_MAX_BOXES) {
+		struct box *b;
+
+		if (ends_in(e->d_name, ".tmp"))
+			(void)unlinkat(m->boxes_fd, e->d_name, 0);
+		if (!ends_in(e->d_name, ".json"))
+			continue;
+		b = load_one(m, e->d_name);
+		if (b && (box_by_name(m, b->owner, b->name))) {
+			box_unref(b);
+			b = NULL;
+		}
+		if (b)
+			add_sorted(b);
+	}
+}
+
+/* Logs of boxes that no note tells of. */
+static void sweep_logs(struct manager *m)
+{
+	int fd = openat(m->logs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	if (!d) {
+		fd_close(&fd);
+		return;
+	}
+	while ((e = readdir(d))) {
+		const struct box *b = m->boxes;
+
+		while (b && strncmp(b->id, e->d_name, 64) != 0)
+			b = b->next;
+		if (!b && e->d_name[0] != '.')
+			(void)unlinkat(m->logs_fd, e->d_name, 0);
+	}
+	(void)closedir(d);
+}
+
+int notes_load(struct manager *m, struct err *err)
+{
+	int fd = openat(m->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct box *next;
+
+	if (!d) {
+		fd_close(&fd);
+		return err_errno(err, errno, "read the notes of boxes");
+	}
+	load_all(m, d);
+	(void)closedir(d);
+	sweep_logs(m);
+	for (struct box *b = m->boxes; b; b = next) {
+		next = b->next;
+		if (b->state == BOX_RUNNING)
+			box_lost(b);
+	}
+	return 0;
+}
+
+/* ---- runs ---- */
+
+struct runs {
+	int fd;
+	size_t n;
+	unsigned char used[MAX_RUNS / 8];
+};
+
+static void lost_recorded(void *arg, const struct order_answer *a, int *fds,
+			  int n)
+{
+	struct manager *m = arg;
+
+	(void)a;
+	(void)fds;
+	(void)n;
+	m->n_records--;
+}
+
+static void tell_lost(struct manager *m, const char *run)
+{
+	struct end_facts facts = { .run = run,
+				   .cause = cause_name(CAUSE_LOST),
+				   .status = "error",
+				   .message = "lost: the daemon ended",
+				   .exit_code = 125 };
+	_cleanup_free_ char *text = record_end(&facts);
+	struct err err = { 0 };
+
+	m->n_records++;
+	if (orders_record(m->clerk, "run.end", text, lost_recorded, m, &err) <
+	    0)
+		m->n_records--;
+}
+
+int runs_open(struct manager *m, struct err *err)
+{
+	char run[RUN_SIZE + 1] = "";
+
+	m->runs = calloc(1, sizeof(*m->runs));
+	if (!m->runs)
+		return err_set(err, ENOMEM, "out of memory");
+	m->runs->fd = openat(m->state_fd, "runs",
+			     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (m->runs->fd < 0)
+		return err_errno(err, errno, "open 'runs'");
+	for (off_t i = 0; i < MAX_RUNS; i++) {
+		if (pread(m->runs->fd, run, RUN_SIZE, i * RUN_SIZE) != RUN_SIZE)
+			break;
+		if (is_hex(run, RUN_SIZE))
+			tell_lost(m, run);
+	}
+	if (ftruncate(m->runs->fd, 0) < 0)
+		return err_errno(err, errno, "empty 'runs'");
+	return 0;
+}
+
+void runs_close(struct manager *m)
+{
+	if (m->runs)
+		fd_close(&m->runs->fd);
+	free(take_ptr(m->runs));
+}
+
+int runs_add(struct manager *m, const char *run)
+{
+	struct runs *r = m->runs;
+
+	for (int i = 0; i < MAX_RUNS; i++) {
+		if (r->used[i / 8] & 1U << i % 8)
+			continue;
+		if (pwrite(r->fd, run, RUN_SIZE, (off_t)i * RUN_SIZE) !=
+		    RUN_SIZE)
+			return -EIO;
+		r->used[i / 8] |= (unsigned char)(1U << i % 8);
+		return i;
+	}
+	return -ENOSPC;
+}
+
+void runs_drop(struct manager *m, int slot)
+{
+	static const char zeros[RUN_SIZE];
+
+	if (slot < 0)
+		return;
+	(void)!pwrite(m->runs->fd, zeros, RUN_SIZE, (off_t)slot * RUN_SIZE);
+	m->runs->used[slot / 8] &= (unsigned char)~(1U << slot % 8);
+}

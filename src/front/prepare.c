@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the preparer is asked, and what is made of its answer.
+ *
+ * Its errors become ours here: a file of the host that is missing is not a box
+ * that is missing.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/util.h"
+#include "box/prepare.h"
+#include "front/doc.h"
+#include "front/exec.h"
+#include "front/front.h"
+
+/* The connection that says who asks; -errno if there is none that may. */
+static int identity(const struct box *b)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	if (b->peer_fd >= 0)
+		return b->peer_fd;
+	/* The descriptor could be another's by now: of our owner, or none. */
+	if (b->asker_fd >= 0 &&
+	    getsockopt(b->asker_fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+	    who.uid == b->owner)
+		return b->asker_fd;
+	return -EPERM;
+}
+
+static int map_code(const struct order_answer *a)
+{
+	switch (a->refused) {
+	case REFUSED_DENIED:
+		return MGR_DENIED;
+	case REFUSED_NOT_FOUND:
+		if (a->err.code == MGR_NO_IMAGE)
+			return MGR_NO_IMAGE;
+		return a->exit_code == 126 ? MGR_NOT_EXECUTABLE
+					   : MGR_NO_PROGRAM;
+	case REFUSED_INVALID:
+		return MGR_INVALID;
+	}
+	switch (a->err.code) {
+	case MGR_NO_IMAGE:
+	case MGR_INVALID:
+	case MGR_DENIED:
+	case MGR_BUSY:
+	case MGR_LOST:
+	case MGR_UNSUPPORTED:
+		return a->err.code;
+	case EOPNOTSUPP:
+		return MGR_UNSUPPORTED;
+	case EACCES:
+		return MGR_DENIED;
+	}
+	return MGR_SETUP;
+}
+
+/* What was denied is on the ledger as a run that did not start. */
+static void record_denial(struct box *b, const json_t *o, const char *run,
+			  const char *why)
+{
+	struct end_facts facts = { .run = run,
+				   .cause = "denied",
+				   .status = "error",
+				   .message = why,
+				   .box = b,
+				   .exit_code = 126 };
+	_cleanup_free_ char *start = doc_dump(o, "start");
+	_cleanup_free_ char *end = record_end(&facts);
+	struct err unused;
+
+	if (start && orders_record(b->m->clerk, "run.start", start, NULL, NULL,
+				   &unused) == 0)
+		(void)orders_record(b->m->clerk, "run.end", end, NULL, NULL,
+				    &unused);
+}
+
+/* The refusal in words, where the answer has some. */
+static void explain(struct box *b, const char *run,
+		    const struct order_answer *a, int fd, struct err *err)
+{
+	_cleanup_free_ char *text = fd >= 0 ? doc_read(fd, err) : NULL;
+	json_t *o = text ? doc_parse(text, strlen(text), err) : NULL;
+	const char *why = doc_str(o, "message");
+
+	if (!why || !*why)
+		why = a->err.text;
+	(void)err_set(err, map_code(a), "%s", *why ? why : "refused");
+	if (a->refused == REFUSED_DENIED)
+		record_denial(b, o, run, err->text);
+	json_decref(o);
+}
+
+static int send_request(struct box *b, const json_t *request, int who,
+			order_done_fn *done, void *arg, struct err *err)
+{
+	_cleanup_free_ char *text = json_dumps(request, JSON_COMPACT);
+	_cleanup_fd_ int doc = NO_FD;
+	int fds[2];
+
+	if (!text)
+		return err_set(err, ENOMEM, "out of memory");
+	doc = doc_seal(text, strlen(text));
+	if (doc < 0)
+		return err_errno(err, -doc, "write a request");
+	fds[0] = doc;
+	fds[1] = who;
+	return orders_ask(b->m->parent, ORDER_PREPARE, NULL, fds, 2, done, arg,
+			  err);
+}
+
+static json_t *parse_value(const char *text)
+{
+	return text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+}
+
+struct asking {
+	struct box *box;   /* a reference */
+	struct exec *exec; /* a reference, or NULL */
+	prepared_fn *done;
+	exec_prepared_fn *exec_done;
+	void *arg;
+};
+
+static void asking_free(struct asking *a)
+{
+	if (a->exec)
+		exec_unref(a->exec);
+	box_unref(a->box);
+	free(a);
+}
+
+/* ---- a box ---- */
+
+static void set_text(char **to, char *text)
+{
+	free(*to);
+	*to = text;
+}
+
+static uint64_t lower(uint64_t have, int64_t limit)
+{
+	if (limit <= 0)
+		return have;
+	return have ? MIN(have, (uint64_t)limit) : (uint64_t)limit;
+}
+
+/* The policy's words on boxes of this face: they tighten what was asked. */
+static void tighten(struct box *b, const json_t *docker)
+{
+	const json_t *exec = json_object_get(docker, "exec");
+	const char *gone = doc_str(exec, "on_disconnect");
+	const char *rest = doc_str(exec, "children");
+
+	if (gone && strcmp(gone, "kill") == 0)
+		b->kill_on_disconnect = true;
+	if (rest && strcmp(rest, "kill") == 0)
+		b->kill_exec_rest = true;
+	if (json_is_false(json_object_get(exec, "shims")))
+		b->shims = false;
+	b->exec_max_output = lower(b->exec_max_output,
+				   doc_int(exec, "max_output", 0));
+	b->log_max = lower(b->log_max, doc_int(docker, "log_max", 0));
+}
+
+static int take_answer(struct box *b, const char *text, struct err *err)
+{
+	json_t *o = doc_parse(text, strlen(text), err);
+	const json_t *spec;
+	const char *image;
+
+	if (!o)
+		return err_wrap(err, "the preparer's answer");
+	spec = json_object_get(o, "spec");
+	image = doc_str(spec, "image");
+	set_text(&b->spec, doc_dump(o, "spec"));
+	set_text(&b->warnings, doc_dump(o, "warnings"));
+	set_text(&b->clamped, doc_dump(o, "clamped"));
+	set_text(&b->start, doc_dump(o, "start"));
+	set_text(&b->image, strdup(image ? image : "host"));
+	if (strcmp(b->face, "docker") == 0)
+		tighten(b, json_object_get(o, "docker"));
+	json_decref(o);
+	if (!b->spec || !b->image || (!b->start && !b->has_no_main))
+		return err_set(err, MGR_SETUP,
+			       "the preparer's answer lacks "
+			       "'spec' or 'start'");
+	if (!b->warnings)
+		b->warnings = strdup("[]");
+	if (!b->clamped)
+		b->clamped = strdup("[]");
+	return 0;
+}
+
+static void box_answer(void *arg, const struct order_answer *answer, int *fds,
+		       int n)
+{
+	struct asking *a = arg;
+	struct box *b = a->box;
+	struct err err = { 0 };
+
+	if (answer->err.code || answer->refused) {
+		explain(b, b->run, answer, n > 0 ? fds[n - 1] : NO_FD, &err);
+	} else if (n != (b->has_no_main ? 2 : 3)) {
+		(void)err_set(&err, MGR_SETUP, "the preparer's answer is cut");
+	} else {
+		_cleanup_free_ char *text = doc_read(fds[n - 1], &err);
+
+		if (text && take_answer(b, text, &err) == 0) {
+			fd_close(&b->box_fd);
+			fd_close(&b->work_fd);
+			b->box_fd = take_fd(&fds[0]);
+			if (n == 3)
+				b->work_fd = take_fd(&fds[1]);
+		}
+	}
+	a->done(a->arg, err.code ? &err : NULL);
+	asking_free(a);
+}
+
+static json_t *box_request(const struct box *b)
+{
+	json_t *o = json_object();
+	json_t *command = parse_value(b->command);
+
+	(void)json_object_set_new(o, "settings", parse_value(b->settings));
+	if (command)
+		(void)json_object_set_new(o, "command", command);
+	if (b->code)
+		(void)json_object_set_new(o, "code", parse_value(b->code));
+	if (b->has_no_main)
+		(void)json_object_set_new(o, "box_only", json_true());
+	(void)json_object_set_new(o, "run", json_string(b->run));
+	(void)json_object_set_new(o, "box", json_string(b->id));
+	(void)json_object_set_new(o, "face", json_string(b->face));
+	(void)json_object_set_new(o, "clamp", json_boolean(b->clamp));
+	return o;
+}
+
+int box_prepare(struct box *b, prepared_fn *done, void *arg, struct err *err)
+{
+	int who = identity(b);
+	struct asking *a;
+	json_t *request;
+	int r;
+
+	if (who < 0)
+		return err_set(err, MGR_DENIED,
+			       "only its owner can start it again after the "
+			       "daemon was restarted");
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return err_set(err, ENOMEM, "out of memory");
+	*a = (struct asking){ .box = box_ref(b), .done = done, .arg = arg };
+	if (!b->run[0])
+		id_make(b->run, 32);
+	request = box_request(b);
+	r = send_request(b, request, who, box_answer, a, err);
+	json_decref(request);
+	if (r < 0)
+		asking_free(a);
+	else if (b->peer_fd < 0)
+		b->peer_fd = fcntl(who, F_DUPFD_CLOEXEC, 3);
+	return r;
+}
+
+/* ---- a program in it ---- */
+
+/* The box's variables as a list, then these. */
+static json_t *merge_env(const json_t *old, const struct strv *more)
+{
+	json_t *list = json_is_array(old) ? json_deep_copy(old) : json_array();
+	const char *key;
+	json_t *v;
+
+	if (json_is_object(old))
+		json_object_foreach((json_t *)old, key, v)(void)
+			json_array_append_new(
+				list,
+				json_sprintf("%s=%s", key,
+					     json_string_value(v)
+						     ? json_string_value(v)
+						     : ""));
+	for (size_t i = 0; i < more->n; i++)
+		(void)json_array_append_new(list, json_string(more->v[i]));
+	return list;
+}
+
+static json_t *exec_settings(const struct exec *e)
+{
+	json_t *s = parse_value(e->box->settings);
+
+	if (!s)
+		return json_object();
+	if (e->env.n)
+		(void)json_object_set_new(s, "env",
+					  merge_env(json_object_get(s, "env"),
+						    &e->env));
+	if (e->workdir)
+		(void)json_object_set_new(s, "workdir",
+					  json_string(e->workdir));
+	if (e->user && *e->user)
+		(void)json_object_set_new(s, "user", json_string(e->user));
+	(void)json_object_set_new(s, "tty", json_boolean(e->tty));
+	(void)json_object_set_new(s, "interactive", json_boolean(e->has_stdin));
+	return s;
+}
+
+static json_t *exec_request(const struct exec *e)
+{
+	json_t *o = json_object();
+	json_t *command = json_array();
+
+	for (size_t i = e->shim_skip; i < e->command.n; i++)
+		(void)json_array_append_new(command,
+					    json_string(e->command.v[i]));
+	(void)json_object_set_new(o, "settings", exec_settings(e));
+	if (e->code)
+		(void)json_object_set_new(o, "code", parse_value(e->code));
+	if (e->command.n)
+		(void)json_object_set(o, "command", command);
+	json_decref(command);
+	(void)json_object_set_new(o, "run", json_string(e->run));
+	(void)json_object_set_new(o, "box", json_string(e->box->id));
+	(void)json_object_set_new(o, "face", json_string(e->box->face));
+	(void)json_object_set_new(o, "clamp", json_boolean(e->box->clamp));
+	(void)json_object_set_new(o, "exec", json_true());
+	return o;
+}
+
+static void exec_answer(void *arg, const struct order_answer *answer, int *fds,
+			int n)
+{
+	struct asking *a = arg;
+	struct exec_made made = { .work = NO_FD };
+	struct err err = { 0 };
+
+	if (answer->err.code || answer->refused) {
+		explain(a->box, a->exec->run, answer,
+			n > 0 ? fds[n - 1] : NO_FD, &err);
+		made.no_program = err.code == MGR_NO_PROGRAM;
+	} else if (n < 2) {
+		(void)err_set(&err, MGR_SETUP, "the preparer's answer is cut");
+	} else {
+		_cleanup_free_ char *text = doc_read(fds[n - 1], &err);
+		json_t *o = text ? doc_parse(text, strlen(text), &err) : NULL;
+
+		made.work = take_fd(&fds[n - 2]);
+		made.start = doc_dump(o, "start");
+		json_decref(o);
+		if (!made.start && !err.code)
+			(void)err_set(&err, MGR_SETUP,
+				      "the preparer's answer lacks 'start'");
+	}
+	a->exec_done(a->arg, &made, err.code ? &err : NULL);
+	fd_close(&made.work);
+	free(made.start);
+	asking_free(a);
+}
+
+int exec_prepare(struct exec *e, exec_prepared_fn *done, void *arg,
+		 struct err *err)
+{
+	int who = identity(e->box);
+	struct asking *a;
+	json_t *request;
+	int r;
+
+	if (who < 0)
+		return err_set(err, MGR_DENIED,
+			       "who made the box is not known "
+			       "any more");
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return err_set(err, ENOMEM, "out of memory");
+	*a = (struct asking){ .box = box_ref(e->box),
+			      .exec = exec_ref(e),
+			      .exec_done = done,
+			      .arg = arg };
+	request = exec_request(e);
+	r = send_request(e->box, request, who, exec_answer, a, err);
+	json_decref(request);
+	if (r < 0)
+		asking_free(a);
+	return r;
+}

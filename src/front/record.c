@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Records of runs: what the clerk is told. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "box/result.h"
+#include "front/doc.h"
+#include "front/front.h"
+#include "ledger/ledger.h"
+
+char *record_end(const struct end_facts *f)
+{
+	const struct wire_outcome *o = f->outcome;
+	const char *missing[WIRE_LAYERS + 1];
+	size_t n = 0;
+	struct ledger_run_end end = {
+		.run = f->run,
+		.box = f->box ? f->box->id : NULL,
+		.face = f->box ? f->box->face : NULL,
+		.peer = f->box ? (int64_t)f->box->owner : -1,
+		.status = f->status,
+		.cause = f->cause,
+		.exit_code = f->exit_code,
+		.signal = f->signal,
+		.message = f->message,
+		.out = { .bytes = f->out_bytes },
+		.err = { .bytes = f->err_bytes },
+		.not_enforced = missing,
+	};
+
+	if (o) {
+		end.wall_ms = o->wall_us / 1000;
+		end.cpu_ms = o->cpu_us / 1000;
+		end.memory_peak = o->memory_peak;
+		end.pids_peak = o->pids_peak;
+		end.oom_kills = o->oom_kills;
+		end.pids_refused = o->pids_refused;
+	}
+	for (int i = 0; o && i < WIRE_LAYERS; i++)
+		if (o->not_enforced & 1U << i)
+			missing[n++] = layer_name((enum wire_layer)i);
+	missing[n] = NULL;
+	return ledger_run_end_members(&end);
+}
+
+char *record_start(const char *start, const char *run)
+{
+	struct err unused;
+	json_t *o;
+	char *text = NULL;
+
+	if (!start)
+		return NULL;
+	o = doc_parse(start, strlen(start), &unused);
+	if (o && json_object_set_new(o, "run", json_string(run)) == 0)
+		text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	return text;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/answer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/util.h"
+#include "box/recorder.h"
+#include "serve/daemon.h"
+
+#define MAX_ANSWER (16U << 20)
+
+static void put_warnings(struct json *j, const struct answer *a)
+{
+	json_open(j, "warnings", '[');
+	for (size_t i = 0; i < a->warnings->n; i++)
+		json_str(j, NULL, a->warnings->v[i]);
+	for (size_t i = 0; i < a->prepared->warnings.n; i++)
+		json_str(j, NULL, a->prepared->warnings.v[i]);
+	json_close(j, ']');
+}
+
+/* The number that was asked for, in the unit of the policy's. */
+static uint64_t asked(const struct cordon_spec *s, enum policy_number n)
+{
+	switch (n) {
+	case POLICY_TIMEOUT:
+		return s->timeout_us;
+	case POLICY_CPU_TIME:
+		return s->cpu_time_us;
+	case POLICY_MEMORY:
+		return s->memory;
+	case POLICY_CPUS:
+		return (s->cpu_quota_us * 1000 + s->cpu_period_us - 1) /
+		       s->cpu_period_us;
+	case POLICY_PIDS:
+		return s->pids;
+	case POLICY_OUTPUT:
+		return s->output;
+	case POLICY_DISK:
+		return s->disk;
+	case POLICY_FILES:
+		return s->nofile;
+	case POLICY_NUMBERS:
+		break;
+	}
+	return 0;
+}
+
+static void put_clamped(struct json *j, const struct guard *g)
+{
+	json_open(j, "clamped", '[');
+	for (int i = 0; i < POLICY_NUMBERS; i++) {
+		enum policy_number n = (enum policy_number)i;
+
+		if (!(g->verdict.clamped & 1U << i))
+			continue;
+		json_open(j, NULL, '{');
+		json_str(j, "name", policy_number_name(n));
+		json_int(j, "asked", (int64_t)asked(g->given, n));
+		json_int(j, "given", (int64_t)g->verdict.numbers[i]);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static int put_start(struct json *j, const struct answer *a,
+		     const struct cordon_spec *s, struct err *err)
+{
+	const struct record_of of = { .run = a->request->run,
+				      .box = a->request->box[0]
+						     ? a->request->box
+						     : NULL,
+				      .face = a->request->face,
+				      .peer = a->peer };
+	struct record_decision d;
+	_cleanup_free_ char *start = NULL;
+
+	record_decision_of(&d, a->guard, a->refused, a->why);
+	json_str(j, "decision", d.decision);
+	if (d.rule)
+		json_str(j, "rule", d.rule);
+	if (d.reason)
+		json_str(j, "reason", d.reason);
+	start = recorder_start_members(s, &of, &d, err);
+	if (!start)
+		return -err->code;
+	json_raw(j, "start", start);
+	return 0;
+}
+
+int answer_make(const struct answer *a, struct buf *out, struct err *err)
+{
+	const struct cordon_spec *s = a->guard->spec ? a->guard->spec
+						     : a->guard->given;
+	_cleanup_free_ char *spec = cordon_spec_json(s);
+	struct json j = { .out = out };
+
+	buf_init(out, MAX_ANSWER);
+	if (!spec)
+		return err_set(err, ENOMEM, "out of memory");
+	json_open(&j, NULL, '{');
+	json_raw(&j, "spec", spec);
+	put_warnings(&j, a);
+	put_clamped(&j, a->guard);
+	if (put_start(&j, a, s, err) < 0)
+		return -err->code;
+	rules_docker(&j, a->guard->policy);
+	if (a->refused)
+		json_str(&j, "message", a->why->text);
+	json_close(&j, '}');
+	return out->error ? err_set(err, -out->error, "the answer is too long")
+			  : 0;
+}

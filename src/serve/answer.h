@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The answer's document to ORDER_PREPARE (orders.h). */
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "box/guard.h"
+#include "box/prepare.h"
+#include "serve/request.h"
+
+struct answer {
+	const struct request *request;
+	const struct guard *guard;
+	const struct prepared *prepared;
+	const struct strv *warnings; /* ours */
+	enum refusal refused;
+	const struct err *why; /* of a refusal */
+	int64_t peer;
+};
+
+/* 0 or -errno; the caller releases the buffer. */
+int answer_make(const struct answer *a, struct buf *out, struct err *err);

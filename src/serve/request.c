@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/util.h"
+#include "box/spec-load.h"
+#include "ledger/read.h"
+
+#define MAX_WORDS 4096
+#define MAX_WORD  (128U << 10) /* MAX_ARG_STRLEN of the kernel */
+#define MAX_CODE  (8U << 20)
+
+static int bad(struct err *err, const char *what)
+{
+	return err_set(err, EINVAL, "the request: %s", what);
+}
+
+static int from_library(struct err *err, const struct cordon_error *why)
+{
+	return err_set(err, why->code ? why->code : EINVAL, "%s", why->text);
+}
+
+/* A string without a NUL byte, as one; the caller releases. */
+static int text_of(const struct value *v, size_t max, struct buf *ret)
+{
+	buf_init(ret, max);
+	if (value_type(v) != '"' || value_text(v, ret) < 0 ||
+	    buf_add(ret, "", 1) < 0 || strlen(ret->data) + 1 != ret->len)
+		return -EINVAL;
+	return 0;
+}
+
+/* ---- members ---- */
+
+static int take_settings(struct request *r, const struct value *v,
+			 struct err *err)
+{
+	struct cordon_error why = { 0 };
+
+	if (cordon_spec_set_json(r->spec, v->p, v->len, &why) < 0)
+		return from_library(err, &why);
+	return 0;
+}
+
+static int take_words(struct request *r, const struct value *v,
+		      struct strv *words, struct err *err)
+{
+	struct cordon_error why = { 0 };
+	struct value none;
+	struct value item;
+
+	for (struct walk w = walk_start(v); walk_next(&w, &none, &item);) {
+		struct buf text;
+		int e = text_of(&item, MAX_WORD, &text);
+
+		if (e == 0 && words->n < MAX_WORDS)
+			e = strv_add(words, text.data);
+		else
+			e = -EINVAL;
+		buf_done(&text);
+		if (e < 0)
+			return bad(err, "command is a list of words");
+	}
+	if (words->n == 0)
+		return 0;
+	if (cordon_spec_command(r->spec, (const char *const *)words->v, &why) <
+	    0)
+		return from_library(err, &why);
+	return 0;
+}
+
+static int take_command(struct request *r, const struct value *v,
+			struct err *err)
+{
+	struct strv words = { 0 };
+	int e;
+
+	if (value_type(v) != '[')
+		return bad(err, "command is a list of words");
+	e = take_words(r, v, &words, err);
+	strv_done(&words);
+	return e;
+}
+
+static int add_code(struct request *r, const struct value *lang,
+		    const struct value *code, const struct value *name,
+		    struct err *err)
+{
+	static const char form[] = "code is a list of {language, code, "
+				   "filename}";
+	struct cordon_error why = { 0 };
+	struct buf texts[3];
+	int e;
+
+	e = text_of(lang, 64, &texts[0]);
+	if (text_of(code, MAX_CODE, &texts[1]) < 0)
+		e = -EINVAL;
+	if (name->len == 0)
+		buf_init(&texts[2], 1);
+	else if (text_of(name, 4096, &texts[2]) < 0)
+		e = -EINVAL;
+	if (e < 0)
+		(void)bad(err, form);
+	else if (cordon_spec_code(r->spec, texts[0].data, texts[1].data,
+				  texts[1].len - 1, texts[2].data, &why) < 0)
+		(void)from_library(err, &why);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		buf_done(&texts[i]);
+	return -err->code;
+}
+
+static int take_code(struct request *r, const struct value *v, struct err *err)
+{
+	struct value none;
+	struct value item;
+
+	if (value_type(v) != '[')
+		return bad(err, "code is a list");
+	for (struct walk w = walk_start(v); walk_next(&w, &none, &item);) {
+		struct value lang = { 0 };
+		struct value code = { 0 };
+		struct value name = { 0 };
+		struct value key;
+		struct value any;
+
+		if (value_type(&item) != '{')
+			return bad(err, "a block of code is an object");
+		for (struct walk m = walk_start(&item);
+		     walk_next(&m, &key, &any);) {
+			struct value *to = value_is(&key, "language")   ? &lang
+					   : value_is(&key, "code")     ? &code
+					   : value_is(&key, "filename") ? &name
+									: NULL;
+
+			if (!to || to->len > 0)
+				return bad(err, "a block of code has "
+						"language, code, filename");
+			if (value_type(&any) != 'n')
+				*to = any;
+		}
+		if (add_code(r, &lang, &code, &name, err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
+/* Words of ours: letters, digits and dashes. */
+static int take_word(const struct value *v, char *ret, size_t size)
+{
+	struct buf text;
+	int e = text_of(v, size, &text);
+
+	if (e == 0 && (text.len < 2 ||
+		       strspn(text.data, "abcdefghijklmnopqrstuvwxyz0123456789"
+					 "-") != text.len - 1))
+		e = -EINVAL;
+	if (e == 0)
+		memcpy(ret, text.data, text.len);
+	buf_done(&text);
+	return e;
+}
+
+static int take_run(struct request *r, const struct value *v, struct err *err)
+{
+	if (take_word(v, r->run, sizeof(r->run)) < 0 || strlen(r->run) != 32 ||
+	    strspn(r->run, "0123456789abcdef") != 32)
+		return bad(err, "run has 32 hexadecimal digits");
+	return 0;
+}
+
+static int take_box(struct request *r, const struct value *v, struct err *err)
+{
+	return take_word(v, r->box, sizeof(r->box)) < 0
+		       ? bad(err, "box is an id")
+		       : 0;
+}
+
+static int take_face(struct request *r, const struct value *v, struct err *err)
+{
+	return take_word(v, r->face, sizeof(r->face)) < 0
+		       ? bad(err, "face is a name")
+		       : 0;
+}
+
+static int take_bool(const struct value *v, bool *ret, struct err *err)
+{
+	char type = value_type(v);
+
+	if (type != 't' && type != 'f')
+		return bad(err, "clamp, exec and box_only are true or false");
+	*ret = type == 't';
+	return 0;
+}
+
+static int take_clamp(struct request *r, const struct value *v, struct err *err)
+{
+	return take_bool(v, &r->clamp, err);
+}
+
+static int take_exec(struct request *r, const struct value *v, struct err *err)
+{
+	return take_bool(v, &r->exec, err);
+}
+
+static int take_box_only(struct request *r, const struct value *v,
+			 struct err *err)
+{
+	return take_bool(v, &r->box_only, err);
+}
+
+static const struct {
+	const char *name;
+	int (*take)(struct request *r, const struct value *v, struct err *err);
+} members[] = {
+	{ "settings", take_settings }, { "command", take_command },
+	{ "code", take_code },         { "run", take_run },
+	{ "box", take_box },           { "face", take_face },
+	{ "clamp", take_clamp },       { "exec", take_exec },
+	{ "box_only", take_box_only },
+};
+
+static int take(struct request *r, const struct value *object, struct err *err)
+{
+	unsigned int seen = 0;
+	struct value name;
+	struct value v;
+
+	for (struct walk w = walk_start(object); walk_next(&w, &name, &v);) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(members) &&
+		       !value_is(&name, members[i].name))
+			i++;
+		if (i == ARRAY_SIZE(members) || (seen & 1U << i))
+			return bad(err, "a member is not known, or is there "
+					"twice");
+		seen |= 1U << i;
+		if (members[i].take(r, &v, err) < 0)
+			return -err->code;
+	}
+	if (!r->run[0] || !r->face[0])
+		return bad(err, "run and face are missing");
+	if (r->exec && r->box_only)
+		return bad(err, "exec and box_only exclude each other");
+	return 0;
+}
+
+int request_parse(char *text, size_t len, struct request *ret, struct err *err)
+{
+	struct value object = { text, 0 };
+
+	memset(ret, 0, sizeof(*ret));
+	ret->spec = cordon_spec_new();
+	if (!ret->spec)
+		return err_set(err, ENOMEM, "out of memory");
+	ret->spec->is_served = true;
+	ret->spec->no_files = true;
+	if (len > REQUEST_MAX)
+		return bad(err, "it is too long");
+	object.len = json_squeeze(text, len);
+	if (!utf8_check(text, object.len) || !value_check(text, object.len) ||
+	    value_type(&object) != '{')
+		return bad(err, "it is not a JSON object");
+	if (take(ret, &object, err) < 0)
+		return -err->code;
+	ret->spec->is_empty = ret->box_only;
+	return 0;
+}
+
+void request_done(struct request *r)
+{
+	cordon_spec_free(r->spec);
+	memset(r, 0, sizeof(*r));
+}

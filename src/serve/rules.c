@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The policy of the daemon. It always has one: what is named, else what is
+ * found as for `cordon run`, else the preset `daemon`. YAML is read by
+ * cordon-desk (box/policy-load.h); preparers have the parsed form in the memory
+ * that they are forked with.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "base/say.h"
+#include "base/util.h"
+#include "box/policy-load.h"
+#include "policy/preset.h"
+#include "serve/daemon.h"
+
+#define PRESET "daemon"
+
+/* Preparers stand elsewhere: the way to the file must mean the same there. */
+static char *absolute(const char *name)
+{
+	_cleanup_free_ char *cwd = NULL;
+	char *path = NULL;
+
+	if (name[0] == '/')
+		return strdup(name);
+	cwd = getcwd(NULL, 0);
+	if (!cwd || asprintf(&path, "%s/%s", cwd, name) < 0)
+		return NULL;
+	return path;
+}
+
+int rules_load(struct daemon *d, struct err *err)
+{
+	const char *given = d->o->policy ? d->o->policy
+					 : getenv("CORDON_POLICY");
+	_cleanup_free_ char *found = NULL;
+	struct policy *p = NULL;
+	char *name = NULL;
+
+	if (policy_find(given, &found, err) < 0 ||
+	    policy_load(found ? found : PRESET, &p, err) < 0)
+		return -err->code;
+	if (found && !preset_find(found) && !(name = absolute(found))) {
+		policy_free(p);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	policy_free(d->policy);
+	free(d->policy_name);
+	d->policy = p;
+	d->policy_name = name;
+	d->policy_loaded = (int64_t)time(NULL);
+	say("policy: %s, sha256 %.12s", p->flat.sources[0].name,
+	    p->flat.sources[0].sha256);
+	return 0;
+}
+
+/* docker.exec has no member of its own in struct policy: nobody else asks. */
+static const char *word(const struct policy *p, const char *path,
+			const char *other)
+{
+	const struct flat_line *l = flat_get(&p->flat, path);
+
+	return l ? l->value : other;
+}
+
+static void put_size(struct json *j, const char *name, const char *text)
+{
+	uint64_t size;
+
+	if (num_parse_size(text, &size) < 0)
+		json_null(j, name);
+	else
+		json_int(j, name, (int64_t)size);
+}
+
+void rules_docker(struct json *j, const struct policy *p)
+{
+	json_open(j, "docker", '{');
+	json_str(j, "over_ceiling", word(p, "docker.over_ceiling", "clamp"));
+	json_bool(j, "allow_root_inside",
+		  strcmp(word(p, "docker.allow_root_inside", "false"),
+			 "true") == 0);
+	json_str(j, "bind_symlinks", word(p, "docker.bind_symlinks", "deny"));
+	json_open(j, "exec", '{');
+	json_str(j, "on_disconnect",
+		 word(p, "docker.exec.on_disconnect", "keep"));
+	json_str(j, "children", word(p, "docker.exec.children", "keep"));
+	json_bool(j, "shims",
+		  strcmp(word(p, "docker.exec.shims", "true"), "true") == 0);
+	put_size(j, "max_output", word(p, "docker.exec.max_output", "none"));
+	json_close(j, '}');
+	put_size(j, "log_max", word(p, "docker.log_max", "64m"));
+	json_close(j, '}');
+}
+
+int rules_tell(struct daemon *d)
+{
+	const struct order o = { .type = ORDER_POLICY };
+	const struct flat_source *s = &d->policy->flat.sources[0];
+	_cleanup_fd_ int doc = NO_FD;
+	struct err err = { 0 };
+	struct buf text;
+	struct json j = { .out = &text };
+
+	buf_init(&text, 65536);
+	json_open(&j, NULL, '{');
+	json_str(&j, "file", s->name);
+	json_str(&j, "sha256", s->sha256);
+	json_int(&j, "time", d->policy_loaded);
+	rules_docker(&j, d->policy);
+	json_close(&j, '}');
+	doc = doc_seal(&text, &err);
+	buf_done(&text);
+	return doc < 0 ? doc : io_send(d->front, &o, sizeof(o), &doc, 1);
+}

@@ -1,0 +1,244 @@
+#!/usr/bin/env bats
+# docker exec and docker cp.
+# shellcheck disable=SC2154,SC2016,SC2094 # by common and bats; for shells in boxes; only read
+load common
+
+begin() {
+	docker run -d --name one "$@" "$image" sleep 600 >/dev/null
+}
+
+@test "exec: output, streams, code" {
+	begin
+	run --separate-stderr docker exec one sh -c 'echo out; echo err >&2; exit 5'
+	is "$status" 5
+	is "$output" out
+	is "$stderr" err
+	# Docker Engines before 23 say 126 here.
+	run docker exec one nosuchprogram
+	on_docker && [ "$status" -eq 126 ] || [ "$status" -eq 127 ]
+	run docker exec one /etc/passwd
+	is "$status" 126
+}
+
+@test "exec: sampled codes" {
+	begin
+	local code have
+	for code in 0 1 77 124 125 126 127 128 137 143 254 255; do
+		have=0
+		docker exec one sh -c "exit $code" || have=$?
+		is "$have" "$code"
+	done
+	# shellcheck disable=SC2016 # for the inner shell
+	run docker exec one sh -c 'kill -9 $$'
+	is "$status" 137
+}
+
+@test "exec -i: 100 MB there and back" {
+	begin
+	local want
+	want=$(head -c 100000000 /dev/zero | sha256sum)
+	is "$(head -c 100000000 /dev/zero | docker exec -i one cat | sha256sum)" "$want"
+	head -c 3000000 /dev/urandom >data
+	docker exec -i one cat <data | cmp - data
+	is "$(printf abc | docker exec -i one wc -c)" 3
+}
+
+@test "exec without -i: stdin is empty" {
+	begin
+	is "$(echo hello | docker exec one sh -c 'cat; echo end')" end
+}
+
+@test "exec -it: a terminal with its size" {
+	begin
+	run with_pty sh -c "stty rows 21 cols 99; docker exec -it one sh -c 'sleep 1; test -t 0 && stty size; exit 8'" </dev/null
+	is "$status" 8
+	has "$output" '21 99'
+}
+
+@test "exec -it: what is typed arrives" {
+	begin
+	run with_pty docker exec -it one sh < <(sleep 1; echo 'echo a$((40+2))b; exit 4'; sleep 1)
+	is "$status" 4
+	has "$output" a42b
+}
+
+@test "exec -d: runs on its own" {
+	begin
+	docker exec -d one sh -c 'sleep 0.5; echo done >/tmp/flag'
+	until_true 5 docker exec one test -e /tmp/flag
+	is "$(docker exec one cat /tmp/flag)" "done"
+}
+
+@test "exec: env, workdir, user" {
+	begin -e BASE=b
+	is "$(docker exec -e A=1 -w /etc one sh -c 'echo $A $BASE; pwd')" $'1 b\n/etc'
+	is "$(docker exec -u 1234:1234 one id -u)" 1234
+	is "$(docker exec -u sandbox one id -u)" 1000
+}
+
+@test "exec: many at once, each its own output" {
+	begin
+	local i
+	for i in $(seq 16); do
+		docker exec one sh -c "for n in \$(seq 200); do echo $i-\$n; done" >"out$i" &
+	done
+	wait
+	for i in $(seq 16); do
+		is "$(wc -l <"out$i")" 200
+		is "$(grep -vc "^$i-" "out$i" || :)" 0
+	done
+}
+
+@test "exec: a background child that holds the output delays nothing" {
+	on_docker && skip "a Docker Engine waits for it"
+	begin
+	SECONDS=0
+	run docker exec one sh -c 'sleep 30 & echo started'
+	is "$status" 0
+	is "$output" started
+	[ "$SECONDS" -lt 5 ]
+}
+
+@test "exec: refused on a stopped one and on none" {
+	docker create --name two "$image" true
+	run docker exec two true
+	is "$status" 1
+	has "$output" 'is not running'
+	run docker exec nosuch true
+	is "$status" 1
+	has "$output" 'No such container: nosuch'
+}
+
+@test "exec: timeout ends all that a program started (Cordon's shim)" {
+	on_docker && skip "a Docker Engine sends TERM to one process"
+	begin
+	SECONDS=0
+	run docker exec one timeout 2 python -c '
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("partial", flush=True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        while True:
+            time.sleep(0.05)
+            open("/tmp/alive", "w").write(str(time.time()))
+    os._exit(0)
+time.sleep(60)'
+	is "$status" 124
+	has "$output" partial
+	[ "$SECONDS" -le 4 ]
+	local before
+	before=$(docker exec one cat /tmp/alive)
+	sleep 0.5
+	is "$(docker exec one cat /tmp/alive)" "$before"
+}
+
+@test "exec: pkill -f needs no pkill in the image (Cordon's shim)" {
+	on_docker && skip "a Docker Engine needs the program"
+	begin
+	docker exec one sleep 61 &
+	local client=$! code=0
+	until_true 5 sh -c 'docker top one | grep -q "sleep 61"'
+	docker exec one pkill -f 'sleep 61'
+	run docker top one
+	lacks "$output" 'sleep 61'
+	wait "$client" || code=$?
+	is "$code" 137
+	run docker exec one pkill -f 'no such command line'
+	is "$status" 1
+}
+
+@test "cp in: a file, to a directory and under a name" {
+	begin
+	echo content >f
+	chmod 640 f
+	docker cp f one:/tmp
+	docker cp f one:/tmp/g
+	is "$(docker exec one cat /tmp/f /tmp/g)" $'content\ncontent'
+	is "$(docker exec one stat -c %a /tmp/f)" 640
+	run docker cp f one:/nosuch/dir/f
+	is "$status" 1
+	run docker cp nosuch one:/tmp
+	is "$status" 1
+}
+
+@test "cp in: a directory with links" {
+	begin
+	mkdir -p d/sub
+	echo 1 >d/sub/f
+	ln -s sub/f d/link
+	chmod 755 d/sub/f
+	docker cp d one:/tmp/
+	is "$(docker exec one cat /tmp/d/sub/f)" 1
+	is "$(docker exec one readlink /tmp/d/link)" sub/f
+	docker cp d/. one:/tmp/d/again 2>/dev/null || {
+		docker exec one mkdir /tmp/d/again
+		docker cp d/. one:/tmp/d/again
+	}
+	is "$(docker exec one cat /tmp/d/again/link)" 1
+}
+
+@test "cp in: a tar from stdin" {
+	begin
+	mkdir d
+	echo x >d/f
+	tar -c d | docker cp - one:/tmp
+	is "$(docker exec one cat /tmp/d/f)" x
+}
+
+@test "cp out: a file, a directory, a link, a tar to stdout" {
+	begin
+	docker exec one sh -c 'mkdir -p /tmp/d/sub; echo 1 >/tmp/d/sub/f
+		ln -s sub/f /tmp/d/link; head -c 3000000 /dev/urandom >/tmp/big'
+	docker cp one:/tmp/d/sub/f .
+	is "$(cat f)" 1
+	docker cp one:/tmp/d .
+	is "$(cat d/sub/f)" 1
+	is "$(readlink d/link)" sub/f
+	docker cp -L one:/tmp/d/link followed
+	is "$(cat followed)" 1
+	docker cp one:/tmp/d/link .
+	is "$(readlink link)" sub/f
+	is "$(docker cp one:/tmp/d - | tar -t | sort | tr '\n' ' ')" \
+		'd/ d/link d/sub/ d/sub/f '
+	docker cp one:/tmp/big .
+	is "$(sha256sum <big)" "$(docker exec one sha256sum <<<"" /tmp/big | sed 's,/tmp/big,-,')"
+	run docker cp one:/tmp/nosuch .
+	is "$status" 1
+	has "$output" 'Could not find the file /tmp/nosuch'
+}
+
+@test "cp: on one that was created, and on one that ended" {
+	echo before >f
+	docker create --name two "$image" sh -c 'cat /tmp/f; echo after >/tmp/g'
+	docker cp f two:/tmp/f
+	run docker start -a two
+	is "$output" before
+	docker cp two:/tmp/g .
+	is "$(cat g)" after
+	docker cp f two:/tmp/h
+	docker cp two:/tmp/h .
+	is "$(cat h)" before
+}
+
+@test "cp: a directory that is a link leads nowhere outside" {
+	begin
+	mkdir outside
+	echo victim >outside/f
+	docker exec one ln -s "$PWD/outside" /tmp/out
+	echo evil >f
+	docker cp f one:/tmp/out/f || :
+	is "$(cat outside/f)" victim
+	docker exec one ln -s ../../../../../../../../etc/hostname /tmp/name
+	docker cp -L one:/tmp/name copied || :
+	[ ! -e copied ] || [ "$(cat copied)" != "$(cat /etc/hostname)" ]
+}
+
+@test "cp: into a read-only root is refused" {
+	docker run -d --read-only --name one "$image" sleep 60
+	echo x >f
+	run docker cp f one:/etc/f
+	is "$status" 1
+	has "$output" 'read-only'
+}

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The life of boxes, as the manager tells it. */
+
+#include "tests/tap.h"
+
+#include "fake.h"
+
+static struct box_view look(const struct box *b)
+{
+	struct box_view v;
+
+	box_look(b, &v);
+	return v;
+}
+
+TEST(f01_create_start_exit_wait)
+{
+	struct waited w;
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("one", "exit 7");
+	CHECK(b);
+	CHECK_INT(look(b).state, BOX_CREATED);
+	fake_wait(&w, "one", WAIT_NEXT_EXIT);
+	fake_turn(20);
+	CHECK(!w.is_done);
+	CHECK_INT(fake_walls, 1); /* built ahead */
+	CHECK_INT(fake_start(b), 0);
+	CHECK(fake_until(&w.is_done, 5000));
+	CHECK_INT(w.code, 7);
+	CHECK_STR(w.error, "");
+	CHECK_INT(look(b).state, BOX_EXITED);
+	CHECK_STR(look(b).cause, "exited");
+	CHECK_INT(fake_count("run.start"), 1);
+	CHECK_INT(fake_count("run.end"), 1);
+	CHECK_HAS(fake.records[0], "run.start");
+	CHECK_HAS(fake.records[1], "exited 7");
+	CHECK_INT(fake_walls, 0);
+	fake_end();
+}
+
+TEST(f02_nothing_starts_without_a_record)
+{
+	struct box *b;
+
+	fake_begin();
+	b = fake_box(NULL, "touch /tmp/cordon-front-must-not-be");
+	fake.refuse_records = true;
+	CHECK_INT(fake_start(b), MGR_SETUP);
+	CHECK_HAS(fake_err.text, "record");
+	CHECK(access("/tmp/cordon-front-must-not-be", F_OK) < 0);
+	CHECK_INT(look(b).state, BOX_EXITED);
+	CHECK_INT(look(b).exit_code, 128);
+	fake.refuse_records = false;
+	fake_end();
+}
+
+/* The end is told when it is on the disk, and not before. */
+TEST(f03_the_end_waits_for_its_record)
+{
+	struct waited w;
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("one", "exit 0");
+	CHECK_INT(fake_start(b), 0);
+	fake.hold_records = true;
+	fake_wait(&w, "one", WAIT_NOT_RUNNING);
+	fake_turn(300);
+	CHECK(!w.is_done);
+	CHECK_INT(look(b).state, BOX_RUNNING);
+	fake_answer_records();
+	CHECK(fake_until(&w.is_done, 5000));
+	CHECK_INT(look(b).state, BOX_EXITED);
+	fake_end();
+}
+
+TEST(f04_removed_is_told_last_and_known_for_a_while)
+{
+	const char *command[] = { "sh", "-c", "exit 3", NULL };
+	struct box_want want = { .face = "docker",
+				 .settings = "{}",
+				 .name = "gone",
+				 .command = command,
+				 .auto_remove = true };
+	struct waited exit, removed, late;
+	char id[65];
+	struct box *b;
+
+	fake_begin();
+	b = fake_box_of(&fake_alice, &want);
+	(void)snprintf(id, sizeof(id), "%s", look(b).id);
+	fake_wait(&removed, id, WAIT_REMOVED);
+	fake_wait(&exit, id, WAIT_NEXT_EXIT);
+	CHECK_INT(fake_start(b), 0);
+	CHECK(fake_until(&removed.is_done, 5000));
+	CHECK(exit.is_done);
+	CHECK_INT(removed.code, 3);
+	CHECK(!box_find(fake.m, &fake_alice, id, &fake_err));
+	CHECK_INT(fake_err.code, MGR_NOT_FOUND);
+	fake_wait(&late, id, WAIT_NOT_RUNNING);
+	CHECK(fake_until(&late.is_done, 1000));
+	CHECK_INT(late.code, 3);
+	CHECK_INT(fake_shelves, 0);
+	fake_end();
+}
+
+TEST(f05_a_name_is_free_when_its_box_is_removed)
+{
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("same", "sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	CHECK(!fake_box("same", "true"));
+	CHECK_INT(fake_err.code, MGR_NAME_TAKEN);
+	CHECK_INT(fake_remove(b, false), MGR_IS_RUNNING);
+	CHECK_INT(fake_remove(b, true), 0);
+	CHECK(fake_box("same", "true"));
+	fake_end();
+}
+
+TEST(f06_restart)
+{
+	struct waited w;
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("again", "echo round; exit 5");
+	CHECK_INT(fake_start(b), 0);
+	fake_wait(&w, "again", WAIT_NOT_RUNNING);
+	CHECK(fake_until(&w.is_done, 5000));
+	CHECK_INT(fake_start(b), 0);
+	fake_wait(&w, "again", WAIT_NOT_RUNNING);
+	CHECK(fake_until(&w.is_done, 5000));
+	CHECK_INT(w.code, 5);
+	CHECK_INT(fake_count("run.start"), 2);
+	CHECK_INT(fake_count("run.end"), 2);
+	/* two runs, two numbers */
+	CHECK(strcmp(fake.records[0], fake.records[2]) != 0);
+	fake_end();
+}
+
+TEST(f07_stop_by_signal)
+{
+	struct waited w;
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("ss", "sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	CHECK_INT(fake_stop(b, 10), 0);
+	CHECK_INT(look(b).exit_code, 143);
+	CHECK_INT(fake_stop(b, 10), MGR_NOT_RUNNING);
+	fake_wait(&w, "ss", WAIT_NOT_RUNNING);
+	CHECK(fake_until(&w.is_done, 1000));
+	CHECK_INT(w.code, 143);
+	fake_end();
+}
+
+/* One that does not catch TERM is not waited for. */
+TEST(f08_stop_of_a_deaf_one)
+{
+	uint64_t begin;
+	struct box *b;
+
+	fake_begin();
+	fake_caught = 0;
+	b = fake_box("deaf", "trap '' TERM; sleep 60 & wait; sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	fake_turn(100);
+	begin = uv_hrtime();
+	CHECK_INT(fake_stop(b, 10), 0);
+	CHECK((uv_hrtime() - begin) / 1000000 < 2000);
+	CHECK_INT(look(b).exit_code, 137);
+	CHECK_STR(look(b).cause, "cancelled");
+	fake_end();
+}
+
+TEST(f09_stop_after_its_time)
+{
+	uint64_t ms;
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("slow", "trap 'sleep 60' TERM; sleep 60 & wait");
+	CHECK_INT(fake_start(b), 0);
+	fake_turn(100);
+	ms = uv_hrtime();
+	CHECK_INT(fake_stop(b, 1), 0);
+	ms = (uv_hrtime() - ms) / 1000000;
+	CHECK(ms >= 900 && ms < 3000);
+	CHECK_INT(look(b).exit_code, 137);
+	fake_end();
+}
+
+TEST(f10_no_program)
+{
+	const char *command[] = { "/no/such/program", NULL };
+	struct box_want want = { .face = "docker",
+				 .settings = "{}",
+				 .command = command,
+				 .name = "none" };
+	struct waited w;
+	struct box *b;
+
+	fake_begin();
+	b = fake_box_of(&fake_alice, &want);
+	fake_wait(&w, "none", WAIT_NEXT_EXIT);
+	CHECK_INT(fake_start(b), MGR_NO_PROGRAM);
+	CHECK_HAS(fake_err.text, "executable file not found");
+	CHECK(fake_until(&w.is_done, 1000));
+	CHECK_INT(w.code, 127);
+	CHECK_HAS(w.error, "executable file not found");
+	CHECK_INT(fake_count("run.end"), 1);
+	CHECK_HAS(fake.records[1], "not_found 127");
+	fake_end();
+}
+
+TEST(f11_no_wall)
+{
+	struct box *b;
+
+	fake_begin();
+	fake_no_walls = true;
+	b = fake_box("ww", "true");
+	CHECK(b);
+	fake_turn(20);
+	CHECK_INT(fake_start(b), MGR_SETUP);
+	CHECK_HAS(fake_err.text, "no wall today");
+	CHECK_HAS(look(b).error, "no wall today");
+	CHECK_INT(fake_count("run.start"), fake_count("run.end"));
+	CHECK_INT(fake_remove(b, false), 0);
+	fake_end();
+}
+
+TEST(f12_refusals_keep_their_kind)
+{
+	static const struct {
+		const char *settings;
+		int code;
+	} rows[] = {
+		{ "{\"refuse\":\"denied\"}", MGR_DENIED },
+		{ "{\"refuse\":\"image\"}", MGR_NO_IMAGE },
+		/* A directory of the host is no box that was not found. */
+		{ "{\"refuse\":\"dir\"}", MGR_SETUP },
+		{ "{\"missing\":\"sh\"}", MGR_NO_PROGRAM },
+	};
+	const char *command[] = { "sh", NULL };
+
+	fake_begin();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct box_want want = { .face = "docker",
+					 .settings = rows[i].settings,
+					 .command = command,
+					 .name = "no" };
+		struct box **list;
+
+		CHECK(!fake_box_of(&fake_alice, &want));
+		CHECK_INT(fake_err.code, rows[i].code);
+		CHECK_INT(box_list(fake.m, &fake_root, &list), 0);
+		free(list);
+	}
+	fake_end();
+}
+
+TEST(f13_others_see_nothing)
+{
+	struct box_view v;
+	struct box **list;
+	struct exec *e;
+	struct box *b;
+	const char *ls[] = { "ls", NULL };
+	struct exec_view ev;
+
+	fake_begin();
+	b = fake_box("mine", "sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	box_look(b, &v);
+	e = fake_exec(b, ls);
+	exec_look(e, &ev);
+	CHECK(!box_find(fake.m, &fake_bob, "mine", &fake_err));
+	CHECK_INT(fake_err.code, MGR_NOT_FOUND);
+	CHECK(!box_find(fake.m, &fake_bob, v.id, &fake_err));
+	CHECK(!exec_find(fake.m, &fake_bob, ev.id, &fake_err));
+	CHECK_INT(box_list(fake.m, &fake_bob, &list), 0);
+	free(list);
+	CHECK(!box_wait(fake.m, &fake_bob, v.id, WAIT_REMOVED, NULL, NULL,
+			&fake_err));
+	CHECK(box_find(fake.m, &fake_root, "mine", &fake_err) == b);
+	CHECK(exec_find(fake.m, &fake_root, ev.id, &fake_err) == e);
+	/* nor do they learn of its name */
+	CHECK(fake_box_of(&fake_bob, &(struct box_want){ .face = "docker",
+							 .settings = "{}",
+							 .command = ls,
+							 .name = "mine" }));
+	fake_end();
+}
+
+TEST(f14_finding)
+{
+	struct box *a, *b;
+	char text[80];
+
+	fake_begin();
+	a = fake_box("first", "true");
+	b = fake_box("second", "true");
+	CHECK(box_find(fake.m, &fake_alice, "/first", &fake_err) == a);
+	(void)snprintf(text, sizeof(text), "%.12s", look(b).id);
+	CHECK(box_find(fake.m, &fake_alice, text, &fake_err) == b);
+	CHECK(!box_find(fake.m, &fake_alice, "", &fake_err));
+	CHECK_INT(fake_err.code, MGR_NOT_FOUND);
+	for (int i = 0; i < 17; i++)
+		CHECK(fake_box(NULL, "true"));
+	/* seventeen ids have two that begin alike */
+	text[1] = '\0';
+	fake_err.code = 0;
+	for (int i = 0; i < 16 && fake_err.code != MGR_AMBIGUOUS; i++) {
+		text[0] = "0123456789abcdef"[i];
+		(void)box_find(fake.m, &fake_alice, text, &fake_err);
+	}
+	CHECK_INT(fake_err.code, MGR_AMBIGUOUS);
+	CHECK_INT(box_rename(a, "second", &fake_err), -MGR_NAME_TAKEN);
+	CHECK_INT(box_rename(a, "-bad", &fake_err), -MGR_INVALID);
+	CHECK_INT(box_rename(a, "third", &fake_err), 0);
+	CHECK(box_find(fake.m, &fake_alice, "third", &fake_err) == a);
+	fake_end();
+}
+
+TEST(f15_lost_is_told_once)
+{
+	const char *command[] = { "sleep", "60", NULL };
+	struct box_want rm = { .face = "docker",
+			       .settings = "{}",
+			       .name = "rm",
+			       .command = command,
+			       .auto_remove = true };
+	struct box *b;
+	struct box_view v;
+
+	fake_begin();
+	b = fake_box("kept", "sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	CHECK(fake_exec(b, command));
+	b = fake_box_of(&fake_alice, &rm);
+	CHECK_INT(fake_start(b), 0);
+	CHECK(fake_box("made", "true"));
+	CHECK_INT(fake_count("run.end"), 0);
+	fake_crash();
+	fake_open();
+	fake_turn(50);
+	CHECK_INT(fake_count("run.end"), 2);
+	b = box_find(fake.m, &fake_alice, "kept", &fake_err);
+	CHECK(b);
+	if (b) {
+		box_look(b, &v);
+		CHECK_INT(v.state, BOX_EXITED);
+		CHECK_STR(v.cause, "lost");
+		CHECK_STR(v.error, "lost: the daemon ended");
+	}
+	CHECK(!box_find(fake.m, &fake_alice, "rm", &fake_err));
+	b = box_find(fake.m, &fake_alice, "made", &fake_err);
+	CHECK(b && look(b).state == BOX_CREATED);
+	fake_crash();
+	fake_open();
+	fake_turn(50);
+	CHECK_INT(fake_count("run.end"), 2);
+	CHECK(box_find(fake.m, &fake_alice, "kept", &fake_err));
+	fake_end();
+}
+
+/* Its owner can start it again, with a new run; root cannot for him. */
+TEST(f16_start_after_a_restart_of_the_daemon)
+{
+	struct box *b;
+
+	fake_begin();
+	/* the kernel says that we ourselves are at the other end */
+	fake_alice.uid = getuid();
+	CHECK(fake_box("kept", "exit 4"));
+	fake_crash();
+	fake_open();
+	b = box_find(fake.m, &fake_alice, "kept", &fake_err);
+	CHECK(b);
+	CHECK_INT(fake_start(b), 0);
+	fake_turn(100);
+	CHECK_INT(look(b).exit_code, 4);
+	fake_end();
+}
+
+TEST(f17_pause)
+{
+	const char *ls[] = { "ls", NULL };
+	bool done = false;
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("pp", "sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	(void)done;
+	call_drop(box_pause(b, true, NULL, NULL));
+	CHECK_INT(look(b).state, BOX_PAUSED);
+	CHECK(!fake_exec(b, ls));
+	CHECK_INT(fake_err.code, MGR_PAUSED);
+	CHECK_HAS(fake_err.text, "is paused");
+	CHECK_INT(fake_stop(b, 10), 0);
+	CHECK_INT(look(b).state, BOX_EXITED);
+	fake_end();
+}
+
+TEST(f18_idle_and_life)
+{
+	const char *command[] = { "sleep", "60", NULL };
+	struct box_want want = { .face = "own",
+				 .settings = "{}",
+				 .command = command,
+				 .idle_us = 200000 };
+	struct box *b, *c;
+
+	fake_begin();
+	b = fake_box_of(&fake_alice, &want);
+	want.idle_us = 0;
+	want.life_us = 300000;
+	want.has_no_main = true;
+	c = fake_box_of(&fake_alice, &want);
+	CHECK_INT(fake_start(b), 0);
+	CHECK_INT(fake_start(c), 0);
+	fake_turn(100);
+	CHECK_INT(look(b).state, BOX_RUNNING);
+	CHECK_INT(look(c).state, BOX_RUNNING);
+	fake_turn(900);
+	CHECK_INT(look(b).state, BOX_EXITED);
+	CHECK_INT(look(c).state, BOX_EXITED);
+	CHECK_INT(fake_count("run.start"), 1); /* nothing ran in c */
+	fake_end();
+}
+
+TEST(f19_busy)
+{
+	struct box *v[6];
+	struct waited w;
+	bool done = false;
+
+	(void)done;
+	fake_begin();
+	fake_end();
+	(void)memset(&fake, 0, sizeof(fake));
+	fake_begin();
+	fake_crash();
+	fake.limits.boxes = 2;
+	fake.limits.waiting = 1;
+	fake.limits.wait_us = 300000;
+	fake_open();
+	for (int i = 0; i < 5; i++)
+		CHECK((v[i] = fake_box(NULL, "sleep 60")));
+	CHECK_INT(fake_walls, 2);
+	CHECK_INT(fake_start(v[0]), 0);
+	CHECK_INT(fake_start(v[1]), 0);
+	/* waits, and then there is no room */
+	CHECK_INT(fake_start(v[2]), MGR_BUSY);
+	/* waits, and is let in */
+	fake.limits.wait_us = 5000000;
+	call_drop(box_start(v[3], NULL, NULL));
+	CHECK_INT(fake_start(v[4]), MGR_BUSY); /* nobody more may wait */
+	CHECK_HAS(fake_err.text, "limit");
+	fake_wait(&w, look(v[0]).id, WAIT_NOT_RUNNING);
+	CHECK_INT(fake_stop(v[0], 0), 0);
+	fake_turn(100);
+	CHECK_INT(look(v[3]).state, BOX_RUNNING);
+	CHECK_INT(fake_walls, 2);
+	fake_end();
+}
+
+/* Walls that were built ahead make room for who wants to run something. */
+TEST(f20_room_is_made)
+{
+	struct box *v[3];
+
+	fake_begin();
+	fake_crash();
+	fake.limits.boxes = 2;
+	fake_open();
+	for (int i = 0; i < 3; i++)
+		CHECK((v[i] = fake_box(NULL, "sleep 60")));
+	CHECK_INT(fake_start(v[2]), 0);
+	CHECK_INT(fake_start(v[1]), 0);
+	CHECK_INT(fake_walls, 2);
+	CHECK_INT(look(v[0]).state, BOX_CREATED);
+	fake_end();
+}
+
+TEST(f21_drain)
+{
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("aa", "sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	CHECK(fake_box("bb", "true"));
+	fake_end(); /* aborts if something is left */
+	CHECK_INT(fake_walls, 0);
+}
+
+static size_t n_events;
+static char seen[4096];
+
+static void on_event(void *arg, const struct event *e)
+{
+	(void)arg;
+	n_events++;
+	(void)snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%s ",
+		       e->action);
+}
+
+TEST(f22_events)
+{
+	struct watch *w, *other;
+	struct waited wait;
+	struct box *b;
+
+	fake_begin();
+	w = events_watch(fake.m, &fake_alice, 0, on_event, NULL);
+	b = fake_box("ee", "exit 1");
+	CHECK_INT(fake_start(b), 0);
+	fake_wait(&wait, "ee", WAIT_NOT_RUNNING);
+	CHECK(fake_until(&wait.is_done, 5000));
+	CHECK_INT(fake_remove(b, false), 0);
+	CHECK_STR(seen, "create start die destroy ");
+	events_unwatch(w);
+	n_events = 0;
+	seen[0] = '\0';
+	other = events_watch(fake.m, &fake_bob, 1, on_event, NULL);
+	CHECK_INT(n_events, 0);
+	events_unwatch(other);
+	w = events_watch(fake.m, &fake_root, 1, on_event, NULL);
+	CHECK_INT(n_events, 4);
+	events_unwatch(w);
+	fake_end();
+}
+
+TAP_MAIN()

@@ -1,0 +1,1128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The daemon's parent, clerk and preparer, with a front that does as it is
+ * told (fake-front.c) and says what it saw.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "base/util.h"
+#include "tap.h"
+
+#define RUN   "0123456789abcdef0123456789abcdef"
+#define HEAD  "\"run\":\"" RUN "\",\"box\":\"b1\",\"face\":"
+#define OWN   "{" HEAD "\"cordon\","
+#define OTHER 61999 /* a uid that nobody has */
+
+struct served {
+	pid_t pid;
+	char dir[64];
+	char log[96];
+	char own[96];
+	char docker[96];
+};
+
+static void nap(int ms)
+{
+	struct timespec t = { ms / 1000, (long)(ms % 1000) * 1000000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+static char *read_text(const char *path)
+{
+	static char text[1 << 20];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		(void)close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return text;
+}
+
+static int count(const char *text, const char *part)
+{
+	int n = 0;
+
+	for (const char *p = text; (p = strstr(p, part)); p++)
+		n++;
+	return n;
+}
+
+/* Until the log has a text so many times. */
+static bool wait_log(const struct served *s, const char *part, int times)
+{
+	for (int i = 0; i < 1000; i++) {
+		if (count(read_text(s->log), part) >= times)
+			return true;
+		nap(20);
+	}
+	printf("# not in the log: %s\n# %s\n", part, read_text(s->log));
+	return false;
+}
+
+static void link_program(const struct served *s, const char *from,
+			 const char *name)
+{
+	char to[160];
+
+	(void)snprintf(to, sizeof(to), "%s/bin/%s", s->dir, name);
+	CHECK(symlink(from, to) == 0);
+}
+
+static void put_file(const struct served *s, const char *name, const char *text)
+{
+	char path[160];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", s->dir, name);
+	f = fopen(path, "we");
+	CHECK(f != NULL);
+	if (!f)
+		return;
+	(void)fputs(text, f);
+	(void)fclose(f);
+	(void)chmod(path, 0644);
+}
+
+static void set_up(struct served *s)
+{
+	static const char *const programs[] = { "cordon-keeper", "cordon-desk",
+						"cordon-image" };
+	const char *build = getenv("CORDON_BUILD");
+	char path[4096];
+
+	memset(s, 0, sizeof(*s));
+	(void)strcpy(s->dir, "/tmp/cordon-serve-XXXXXX");
+	if (!build || !mkdtemp(s->dir)) {
+		printf("# CORDON_BUILD is not set, or no directory\n");
+		_exit(1);
+	}
+	(void)chmod(s->dir, 0711);
+	(void)snprintf(s->log, sizeof(s->log), "%s/log", s->dir);
+	(void)snprintf(s->own, sizeof(s->own), "%s/run/cordon.sock", s->dir);
+	(void)snprintf(s->docker, sizeof(s->docker), "%s/docker.sock", s->dir);
+	(void)snprintf(path, sizeof(path), "%s/bin", s->dir);
+	CHECK(mkdir(path, 0755) == 0);
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", build, programs[i]);
+		link_program(s, path, programs[i]);
+	}
+	(void)snprintf(path, sizeof(path), "%s/tests/fake-front", build);
+	link_program(s, path, "cordon-front");
+	put_file(s, "policy.yaml",
+		 "version: 1\n"
+		 "sandbox: {memory: 128m, mount_roots: [/tmp], "
+		 "read_only: false}\n"
+		 "docker: {log_max: 1m}\n");
+}
+
+static void set_env(const struct served *s, const char *name, const char *dir)
+{
+	char text[160];
+
+	(void)snprintf(text, sizeof(text), "%s/%s", s->dir, dir);
+	(void)setenv(name, text, 1);
+}
+
+/* Starts the daemon; more arguments end with NULL. */
+static pid_t launch(const struct served *s, const char *const *more)
+{
+	const char *argv[32] = { "cordon", "serve", "--mode", "0666" };
+	char policy[96];
+	char program[4096];
+	int n = 4;
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	set_env(s, "CORDON_STATE_DIR", "state");
+	set_env(s, "CORDON_RUNTIME_DIR", "run");
+	set_env(s, "CORDON_LIBEXEC", "bin");
+	(void)snprintf(policy, sizeof(policy), "%s/policy.yaml", s->dir);
+	argv[n++] = "--policy";
+	argv[n++] = policy;
+	for (; more && *more; more++)
+		argv[n++] = *more;
+	(void)snprintf(program, sizeof(program), "%s/cordon",
+		       getenv("CORDON_BUILD"));
+	(void)close(2);
+	(void)open(s->log, O_CREAT | O_WRONLY | O_APPEND, 0600);
+	(void)execv(program, (char **)argv);
+	_exit(127);
+}
+
+static void start_with(struct served *s, const char *const *more)
+{
+	s->pid = launch(s, more);
+	CHECK(wait_log(s, "ready:", 1));
+}
+
+static void start(struct served *s)
+{
+	const char *const more[] = { "--docker-socket", s->docker, NULL };
+
+	set_up(s);
+	start_with(s, more);
+}
+
+/* Waits for its end; -1: it does not end. */
+static int end_of(pid_t pid)
+{
+	int status = 0;
+
+	for (int i = 0; i < 1500; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFEXITED(status) ? WEXITSTATUS(status)
+						 : 128 + WTERMSIG(status);
+		nap(20);
+	}
+	return -1;
+}
+
+static void clean(const struct served *s)
+{
+	char command[160];
+
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", s->dir);
+	if (strncmp(s->dir, "/tmp/cordon-serve-", 18) == 0)
+		(void)!system(command);
+}
+
+static void stop(struct served *s)
+{
+	CHECK_INT(kill(s->pid, SIGTERM), 0);
+	CHECK_INT(end_of(s->pid), 0);
+	clean(s);
+}
+
+/* ---- asking ---- */
+
+static int dial(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+static char answer_text[4 << 20];
+
+static const char *ask_bytes(const char *path, const char *data, size_t len)
+{
+	int fd = dial(path);
+	size_t have = 0;
+	ssize_t n;
+
+	answer_text[0] = '\0';
+	if (fd < 0) {
+		printf("# connect '%s': %s\n", path, strerror(errno));
+		return answer_text;
+	}
+	for (size_t at = 0; at < len; at += (size_t)n) {
+		n = send(fd, data + at, len - at, MSG_NOSIGNAL);
+		if (n <= 0)
+			break;
+	}
+	(void)shutdown(fd, SHUT_WR);
+	while ((n = read(fd, answer_text + have,
+			 sizeof(answer_text) - 1 - have)) > 0)
+		have += (size_t)n;
+	answer_text[have] = '\0';
+	(void)close(fd);
+	return answer_text;
+}
+
+static const char *ask(const struct served *s, const char *text)
+{
+	return ask_bytes(s->own, text, strlen(text));
+}
+
+/* The same as another user; only what it says comes back. */
+static const char *ask_as(const struct served *s, uid_t uid, const char *text)
+{
+	size_t have = 0;
+	ssize_t n;
+	int p[2];
+	pid_t pid;
+
+	CHECK(pipe(p) == 0);
+	pid = fork();
+	if (pid == 0) {
+		const char *got;
+
+		if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
+		    setresuid(uid, uid, uid) < 0)
+			_exit(1);
+		got = ask(s, text);
+		(void)!write(p[1], got, strlen(got));
+		_exit(0);
+	}
+	(void)close(p[1]);
+	while ((n = read(p[0], answer_text + have,
+			 sizeof(answer_text) - 1 - have)) > 0)
+		have += (size_t)n;
+	answer_text[have] = '\0';
+	(void)close(p[0]);
+	(void)waitpid(pid, NULL, 0);
+	return answer_text;
+}
+
+/* ---- processes ---- */
+
+static bool is_alive(pid_t pid)
+{
+	char path[64];
+	char text[512];
+	char *paren;
+	int fd;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	paren = strrchr(text, ')');
+	return paren && paren[2] != 'Z';
+}
+
+/* The child of the daemon with that name. */
+static pid_t child_named(const struct served *s, const char *name)
+{
+	char path[96];
+	char list[1024];
+	char *save = NULL;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
+		       (int)s->pid, (int)s->pid);
+	(void)snprintf(list, sizeof(list), "%.1000s", read_text(path));
+	for (char *p = strtok_r(list, " ", &save); p;
+	     p = strtok_r(NULL, " ", &save)) {
+		char comm[64];
+
+		(void)snprintf(path, sizeof(path), "/proc/%s/comm", p);
+		(void)snprintf(comm, sizeof(comm), "%.60s", read_text(path));
+		comm[strcspn(comm, "\n")] = '\0';
+		if (strcmp(comm, name) == 0)
+			return (pid_t)atoi(p);
+	}
+	return 0;
+}
+
+static pid_t keeper_of(const struct served *s)
+{
+	return child_named(s, "cordon-keeper");
+}
+
+/* ---- tests ---- */
+
+TEST(front_is_born_with_its_descriptors_and_nothing_else)
+{
+	struct served s;
+	const char *t;
+
+	start(&s);
+	t = ask(&s, "status");
+	for (int fd = 0; fd < 9; fd++) {
+		char line[32];
+
+		(void)snprintf(line, sizeof(line), "\nfd %d ", fd);
+		CHECK_HAS(t, line);
+	}
+	CHECK_INT(count(t, "\nfd "), 9);
+	CHECK_INT(count(t, "\nfd 3 140000"), 1);
+	CHECK_INT(count(t, "\nfd 6 40000"), 1);
+	CHECK_HAS(t, "NoNewPrivs:\t1");
+	CHECK_HAS(t, "state 700");
+	CHECK_HAS(t, "may make a file: yes");
+	CHECK_HAS(t, "notes 1");
+	CHECK_HAS(t, "\nPATH=/usr/bin:/bin\n");
+	CHECK(!strstr(t, "CORDON_STATE_DIR"));
+	CHECK(!strstr(t, "HOME="));
+	for (const char *const *p =
+		     (const char *const[]){ "CapInh", "CapPrm", "CapEff",
+					    "CapAmb", NULL };
+	     *p; p++) {
+		char line[64];
+
+		(void)snprintf(line, sizeof(line), "%s:\t0000000000000000", *p);
+		CHECK_HAS(t, line);
+	}
+	stop(&s);
+}
+
+TEST_WHERE(front_is_another_user, geteuid() == 0)
+{
+	struct served s;
+	const char *t;
+
+	start(&s);
+	t = ask(&s, "status");
+	CHECK(!strstr(t, "Uid:\t0"));
+	CHECK_HAS(t, "CapBnd:\t0000000000000000");
+	CHECK_HAS(t, "Groups:\t \n");
+	stop(&s);
+}
+
+TEST(max_boxes_is_told)
+{
+	const char *const more[] = { "--max-boxes", "7", NULL };
+	struct served s;
+
+	set_up(&s);
+	start_with(&s, more);
+	CHECK_HAS(ask(&s, "status"), "cordon-front\n--max-boxes\n7\n");
+	CHECK_INT(count(ask(&s, "status"), "\nfd "), 8);
+	stop(&s);
+}
+
+TEST(a_request_is_prepared)
+{
+	struct served s;
+	const char *t;
+
+	start(&s);
+	t = ask(&s, "prepare\n" OWN "\"settings\":{\"memory\":\"64m\","
+		    "\"env\":{\"A\":\"b\"}},\"command\":[\"true\"]}");
+	CHECK_HAS(t, "refused 0 exit 0 fds 3 code 0\n");
+	CHECK_HAS(t, "\"command\":[\"true\"]");
+	CHECK_HAS(t, "\"memory\":67108864");
+	CHECK_HAS(t, "\"decision\":\"allow\"");
+	CHECK_HAS(t, "\"start\":{\"run\":\"" RUN "\",\"box\":\"b1\","
+		     "\"face\":\"cordon\",\"peer\":");
+	CHECK_HAS(t, "\"policy\":{\"file\":\"/tmp/cordon-serve-");
+	CHECK_HAS(t, "\"log_max\":1048576");
+	CHECK_HAS(t, "\"timeout_ms\":0");
+	CHECK_HAS(t, "\"clamped\":[]");
+	/* Nothing of the daemon's own surroundings. */
+	CHECK(!strstr(t, "CORDON_STATE_DIR"));
+	/* White space, code, a further program, a box alone. */
+	t = ask(&s, "prepare\n " OWN "\n \"code\" : [ { \"language\": "
+		    "\"python\", \"code\": \"print(1)\\n\" } ] } \n");
+	CHECK_HAS(t, "fds 3 code 0\n");
+	t = ask(&s, "prepare\n" OWN "\"exec\":true,\"settings\":{\"volumes\":"
+		    "[\"/nowhere/at/all:/x\"]},\"command\":[\"ls\"]}");
+	CHECK_HAS(t, "fds 2 code 0\n");
+	t = ask(&s, "prepare\n" OWN "\"box_only\":true,\"settings\":{}}");
+	CHECK_HAS(t, "fds 2 code 0\n");
+	stop(&s);
+}
+
+TEST(numbers_are_lowered_or_denied)
+{
+	struct served s;
+	const char *t;
+
+	start(&s);
+	t = ask(&s, "prepare\n" OWN "\"settings\":{\"memory\":\"1g\"},"
+		    "\"command\":[\"true\"]}");
+	CHECK_HAS(t, "refused 1 ");
+	CHECK_HAS(t, "fds 1 ");
+	CHECK_HAS(t, "above the ceiling 128m");
+	CHECK_HAS(t, "\"decision\":\"deny\"");
+	CHECK_HAS(t, "\"message\":\"memory 1024m is above");
+	t = ask(&s, "prepare\n" OWN "\"clamp\":true,\"settings\":{\"memory\":"
+		    "\"1g\"},\"command\":[\"true\"]}");
+	CHECK_HAS(t, "refused 0 exit 0 fds 3 code 0\n");
+	CHECK_HAS(t, "\"clamped\":[{\"name\":\"memory\",\"asked\":1073741824,"
+		     "\"given\":134217728}]");
+	stop(&s);
+}
+
+TEST(what_cannot_be_asked_of_a_daemon)
+{
+	static const struct {
+		const char *rest;
+		const char *why;
+	} table[] = {
+		{ "\"settings\":{\"policy\":\"strict\"}", "its own" },
+		{ "\"settings\":{\"volumes\":[\"data:/data\"]}",
+		  "not an absolute path" },
+		{ "\"settings\":{\"env_file\":\"/etc/passwd\"}",
+		  "reads no file" },
+		{ "\"settings\":{\"copy_out\":\"*=/tmp\"}", "copies nothing" },
+		{ "\"settings\":{\"ledger\":\"off\"}", "is recorded" },
+		{ "\"settings\":{\"volumes\":[\"/proc:/data\"]}", "/proc" },
+		{ "\"settings\":{\"volumes\":[\"/no/such:/data\"]}",
+		  "No such file" },
+		{ "\"settings\":{\"volumes\":[\"/usr/lib:/data\"]}",
+		  "mount_roots" },
+	};
+	struct served s;
+
+	start(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		char text[512];
+		const char *t;
+
+		(void)snprintf(text, sizeof(text),
+			       "prepare\n" OWN "%s,\"command\":[\"true\"]}",
+			       table[i].rest);
+		t = ask(&s, text);
+		CHECK(!strstr(t, "refused 0"));
+		CHECK_HAS(t, table[i].why);
+	}
+	stop(&s);
+}
+
+TEST(the_daemons_state_and_sockets_are_not_mounted)
+{
+	struct served s;
+	char text[600];
+
+	start(&s);
+	for (const char *const *p =
+		     (const char *const[]){ "", "/state", "/state/ledger",
+					    "/run/cordon.sock", NULL };
+	     *p; p++) {
+		const char *t;
+
+		(void)snprintf(text, sizeof(text),
+			       "prepare\n" OWN "\"settings\":{\"volumes\":[\"%s"
+			       "%s:/data\"]},\"command\":[\"true\"]}",
+			       s.dir, *p);
+		t = ask(&s, text);
+		CHECK_HAS(t, "refused 1 ");
+		CHECK_HAS(t, "never mounted");
+	}
+	stop(&s);
+}
+
+TEST(a_hostile_document_is_an_error_and_no_more)
+{
+	static const char *const bad[] = {
+		"",
+		"{",
+		"[]",
+		"null",
+		"{\"settings\":{}}",
+		OWN "\"command\":\"true\"}",
+		OWN "\"command\":[1]}",
+		OWN "\"command\":[\"a\\u0000b\"]}",
+		OWN "\"what\":1,\"command\":[\"true\"]}",
+		OWN "\"clamp\":1,\"command\":[\"true\"]}",
+		OWN "\"command\":[\"true\"],\"command\":[\"true\"]}",
+		OWN "\"exec\":true,\"box_only\":true}",
+		OWN "\"code\":[{\"language\":1}]}",
+		OWN "\"code\":[[]]}",
+		OWN "\"settings\":{\"no_such\":1},\"command\":[\"true\"]}",
+		OWN "\"command\":[\"\xff\"]}",
+		"{\"run\":\"../../../../../../../etc/passwd\"}",
+		"{" HEAD "\"../x\",\"command\":[\"true\"]}",
+		OWN "\"command\":[]}",
+	};
+	struct served s;
+	char text[1024];
+	char *huge;
+
+	start(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		const char *t;
+
+		(void)snprintf(text, sizeof(text), "prepare\n%s", bad[i]);
+		t = ask(&s, text);
+		if (strstr(t, "code 0\n") || !strstr(t, "refused 3 ")) {
+			printf("# taken: %s: %s\n", bad[i], t);
+			CHECK(false);
+		}
+	}
+	/* Too long, and so deep that it would not fit on a stack. */
+	huge = malloc(20 << 20);
+	CHECK(huge != NULL);
+	memset(huge, '[', 20 << 20);
+	memcpy(huge, "prepare\n", 8);
+	CHECK_HAS(ask_bytes(s.own, huge, 20 << 20), "too long");
+	CHECK_HAS(ask_bytes(s.own, huge, 10 << 20), "refused 3 ");
+	free(huge);
+	CHECK_HAS(ask(&s, "prepare-few\n{}"), "two descriptors");
+	CHECK_HAS(ask(&s, "prepare-pipe\n{}"), "not a file");
+	CHECK_HAS(ask(&s, "prepare\n" OWN "\"command\":[\"true\"]}"),
+		  "fds 3 code 0");
+	CHECK_INT(count(read_text(s.log), "ready:"), 1);
+	stop(&s);
+}
+
+/* Each of these has root, or whoever runs the daemon, at its other end. */
+TEST(a_front_cannot_name_a_peer_that_did_not_come)
+{
+	struct served s;
+
+	start(&s);
+	for (int fd = 0; fd < 9; fd++) {
+		char text[200];
+
+		(void)snprintf(text, sizeof(text),
+			       "prepare-as %d\n" OWN "\"command\":[\"true\"]}",
+			       fd);
+		CHECK_HAS(ask(&s, text), "not a connection to this daemon");
+	}
+	stop(&s);
+}
+
+TEST_WHERE(a_peer_mounts_what_it_could_open, geteuid() == 0)
+{
+	struct served s;
+	char dir[3][160];
+	char text[600];
+	const char *t;
+
+	start(&s);
+	/* Of the peer; of root and closed; of root and open. */
+	for (int i = 0; i < 3; i++) {
+		(void)snprintf(dir[i], sizeof(dir[i]), "%s/dir%d", s.dir, i);
+		CHECK(mkdir(dir[i], i == 1 ? 0700 : 0755) == 0);
+		CHECK(chmod(dir[i], i == 1 ? 0700 : 0755) == 0);
+	}
+	CHECK(chown(dir[0], OTHER, OTHER) == 0);
+#define WITH                                                                   \
+	"prepare\n" OWN "\"settings\":{\"volumes\":[\"%s%s:/data:%s\"]},"      \
+	"\"command\":[\"true\"]}"
+	(void)snprintf(text, sizeof(text), WITH, dir[0], "", "rw");
+	t = ask_as(&s, OTHER, text);
+	CHECK_HAS(t, "fds 3 code 0\n");
+	CHECK_HAS(t, "\"peer\":61999");
+	(void)snprintf(text, sizeof(text), WITH, dir[1], "/in", "ro");
+	t = ask_as(&s, OTHER, text);
+	CHECK_HAS(t, "refused 3 ");
+	CHECK_HAS(t, "Permission denied");
+	(void)snprintf(text, sizeof(text), WITH, dir[2], "", "ro");
+	CHECK_HAS(ask_as(&s, OTHER, text), "fds 3 code 0\n");
+	(void)snprintf(text, sizeof(text), WITH, dir[2], "", "rw");
+	t = ask_as(&s, OTHER, text);
+	CHECK_HAS(t, "refused 1 ");
+	CHECK_HAS(t, "it is not yours");
+	/* Its own, and made read-only by itself. */
+	CHECK(chmod(dir[0], 0500) == 0);
+	(void)snprintf(text, sizeof(text), WITH, dir[0], "", "rw");
+	CHECK_HAS(ask_as(&s, OTHER, text), "you may not write to it");
+	/* Root may. */
+	(void)snprintf(text, sizeof(text), WITH, dir[1], "", "rw");
+	CHECK_HAS(ask(&s, text), "fds 3 code 0\n");
+	stop(&s);
+}
+
+TEST_WHERE(root_inside_is_replaced_for_docker, geteuid() == 0)
+{
+	struct served s;
+	const char *t;
+
+	start(&s);
+	t = ask(&s,
+		"prepare\n{" HEAD "\"docker\",\"settings\":{\"user\":\"0\"},"
+		"\"command\":[\"true\"]}");
+	CHECK_HAS(t, "\"uid\":65534");
+	CHECK_HAS(t, "allow_root_inside");
+	stop(&s);
+}
+
+TEST(a_rule_that_asks_denies)
+{
+	struct served s;
+	const char *t;
+
+	set_up(&s);
+	put_file(&s, "policy.yaml",
+		 "version: 1\ncommands: {allow: [ls], ask: [cat]}\n");
+	start_with(&s, NULL);
+	CHECK_HAS(ask(&s, "prepare\n" OWN "\"command\":[\"ls\"]}"),
+		  "fds 3 code 0\n");
+	t = ask(&s, "prepare\n" OWN "\"command\":[\"cat\",\"/tmp/x\"]}");
+	CHECK_HAS(t, "refused 1 ");
+	CHECK_HAS(t, "a person must be asked");
+	CHECK_HAS(t, "\"decision\":\"deny\"");
+	t = ask(&s, "prepare\n" OWN "\"command\":[\"rm\",\"x\"]}");
+	CHECK_HAS(t, "refused 1 ");
+	t = ask(&s, "prepare\n" OWN "\"exec\":true,\"command\":[\"rm\"]}");
+	CHECK_HAS(t, "refused 1 ");
+	stop(&s);
+}
+
+TEST(at_most_so_many_are_prepared_at_once)
+{
+	struct served s;
+	const char *t;
+	int ok;
+	int busy;
+
+	start(&s);
+	t = ask(&s, "many 150\n" OWN "\"command\":[\"true\"]}");
+	ok = count(t, "fds 3 code 0\n");
+	busy = count(t, "busy: too many");
+	CHECK_INT(ok + busy, 150);
+	CHECK(ok >= 64);
+	CHECK_HAS(ask(&s, "prepare\n" OWN "\"command\":[\"true\"]}"),
+		  "fds 3 code 0\n");
+	stop(&s);
+}
+
+TEST(what_was_prepared_runs)
+{
+	struct served s;
+	const char *t;
+
+	start(&s);
+	t = ask(&s, "run\n" OWN "\"command\":[\"sh\",\"-c\",\"echo $((6*7)); "
+		    "id -u; env\"]}");
+	CHECK_HAS(t, "program: status 0, exec 0,");
+	CHECK_HAS(t, "\n42\n65534\n");
+	CHECK(!strstr(t, "CORDON_"));
+	t = ask(&s, "run\n" OWN "\"command\":[\"no-such-program\"]}");
+	CHECK_HAS(t, "exec 2,");
+	stop(&s);
+}
+
+TEST_WHERE(what_a_peers_box_makes_is_the_peers, geteuid() == 0)
+{
+	struct served s;
+	char text[512];
+	char path[160];
+	struct stat st;
+
+	start(&s);
+	(void)snprintf(path, sizeof(path), "%s/w", s.dir);
+	CHECK(mkdir(path, 0700) == 0 && chown(path, OTHER, OTHER) == 0);
+	(void)snprintf(text, sizeof(text),
+		       "run\n" OWN "\"settings\":{\"volumes\":[\"%s:/w:rw\"]},"
+		       "\"command\":[\"touch\",\"/w/made\"]}",
+		       path);
+	CHECK_HAS(ask_as(&s, OTHER, text), "program: status 0,");
+	(void)snprintf(path, sizeof(path), "%s/w/made", s.dir);
+	CHECK_INT(stat(path, &st), 0);
+	CHECK_INT(st.st_uid, OTHER);
+	stop(&s);
+}
+
+/* In a writable directory that others use too. */
+#define IN_BIND                                                                \
+	"cd /w && : >f && mkdir d && ln f g && mv f d/f && echo fine; "        \
+	"ln -s /etc/passwd link; mkfifo pipe; ln -s x d/link; "                \
+	"ln -s x /tmp/link && mkfifo /dev/shm/pipe && echo elsewhere"
+
+static void try_links(bool is_docker, bool is_root_writable)
+{
+	struct served s;
+	char text[1024];
+	char path[160];
+	char link[200];
+	struct stat st;
+	const char *t;
+
+	start(&s);
+	(void)snprintf(path, sizeof(path), "%s/w", s.dir);
+	CHECK(mkdir(path, 0755) == 0);
+	(void)snprintf(text, sizeof(text),
+		       "run\n{" HEAD "\"%s\",\"settings\":{\"read_only\":%s,"
+		       "\"volumes\":[\"%s:/w:rw\"]},\"command\":[\"sh\",\"-c\","
+		       "\"" IN_BIND "\"]}",
+		       is_docker ? "docker" : "cordon",
+		       is_root_writable ? "false" : "true", path);
+	t = ask(&s, text);
+	CHECK_HAS(t, "\nfine\n");
+	CHECK_HAS(t, "\nelsewhere\n");
+	(void)snprintf(link, sizeof(link), "%s/g", path);
+	CHECK_INT(lstat(link, &st), 0);
+	for (const char *const *p =
+		     (const char *const[]){ "link", "pipe", "d/link", NULL };
+	     *p; p++) {
+		(void)snprintf(link, sizeof(link), "%s/%s", path, *p);
+		CHECK_INT(lstat(link, &st), is_docker ? -1 : 0);
+	}
+	stop(&s);
+}
+
+TEST(no_link_is_made_in_a_volume_for_docker)
+{
+	try_links(true, false);
+}
+
+TEST(nor_where_the_root_can_be_written)
+{
+	try_links(true, true);
+}
+
+TEST(links_are_made_for_others)
+{
+	try_links(false, true);
+}
+
+#define END                                                                    \
+	"{\"run\":\"" RUN "\",\"cause\":\"exited\",\"exit_code\":0,"           \
+	"\"usage\":{},\"box\":\"b1\",\"face\":\"cordon\",\"peer\":0}"
+
+TEST(records_are_on_the_ledger)
+{
+	struct served s;
+	char path[160];
+	const char *t;
+
+	start(&s);
+	CHECK_HAS(ask(&s, "record run.end\n" END), "code 0\n");
+	(void)snprintf(path, sizeof(path), "%s/state/ledger/000001.jsonl",
+		       s.dir);
+	t = read_text(path);
+	CHECK_HAS(t, "\"kind\":\"run.end\",\"run\":\"" RUN "\"");
+	CHECK_HAS(t, "\"face\":\"cordon\",\"peer\":0");
+	/* Not what the ledger says itself, and not nonsense. */
+	CHECK_HAS(ask(&s, "record recovery\n{\"file\":\"x\",\"offset\":0,"
+			  "\"bytes\":0,\"reason\":\"x\"}"),
+		  "no record of the front's");
+	CHECK(!strstr(ask(&s, "record run.end\n{}"), "code 0\n"));
+	CHECK(!strstr(ask(&s, "record run.end\n{\"run\":\"\n\"}"), "code 0\n"));
+	CHECK_INT(count(read_text(path), "\n"), 1);
+	stop(&s);
+}
+
+TEST(the_whole_record_of_a_start_is_taken)
+{
+	struct served s;
+	char text[65536];
+	const char *from;
+	const char *to;
+	int depth = 0;
+
+	start(&s);
+	from = strstr(ask(&s, "prepare\n" OWN "\"command\":[\"true\"]}"),
+		      "\"start\":");
+	CHECK(from != NULL);
+	from = from ? from + 8 : "{";
+	for (to = from; *to; to++) {
+		depth += *to == '{';
+		depth -= *to == '}';
+		if (depth == 0)
+			break;
+	}
+	(void)snprintf(text, sizeof(text), "record run.start\n%.*s",
+		       (int)(to - from + 1), from);
+	CHECK_HAS(ask(&s, text), "code 0\n");
+	stop(&s);
+}
+
+TEST(images_only_by_the_list)
+{
+	static const char *const refused[] = {
+		"image\npull\nx\n",
+		"image\nload\n/etc/passwd\n",
+		"image\nload\n-i\n/etc/passwd\n",
+		"image\nload\n--input=/etc/passwd\n",
+		"image\nsave\n-o\n/tmp/x\nimage\n",
+		"image\nsave\n--output\n/tmp/x\nimage\n",
+		"image\nimport\n/etc/passwd\nx\n",
+		"image\nls\n--best-effort\nlandlock\n",
+		"image\n\n",
+		"image\n",
+	};
+	struct served s;
+
+	start(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+		CHECK_HAS(ask(&s, refused[i]), "does not run that command");
+	CHECK_HAS(ask(&s, "image\nls\n--json\n"), "exit 0 ");
+	CHECK_HAS(ask(&s, "image\ninspect\nno-such\n"), "exit 1 ");
+	CHECK(!strstr(ask(&s, "image\nimport\n-\nx\n"), "does not run that"));
+	stop(&s);
+}
+
+static void dies(const struct served *s, pid_t victim, int n)
+{
+	pid_t before[] = { keeper_of(s), child_named(s, "cordon"),
+			   child_named(s, "cordon-front") };
+
+	CHECK(before[0] > 0 && before[1] > 0 && before[2] > 0);
+	CHECK_INT(kill(victim, SIGKILL), 0);
+	CHECK(wait_log(s, "ready:", n + 1));
+	for (size_t i = 0; i < ARRAY_SIZE(before); i++)
+		CHECK(!is_alive(before[i]));
+	CHECK_HAS(ask(s, "prepare\n" OWN "\"command\":[\"true\"]}"),
+		  "fds 3 code 0\n");
+}
+
+TEST(whoever_dies_all_are_started_again)
+{
+	struct served s;
+
+	start(&s);
+	dies(&s, child_named(&s, "cordon-front"), 1);
+	dies(&s, keeper_of(&s), 2);
+	dies(&s, child_named(&s, "cordon"), 3);
+	(void)ask(&s, "garbage");
+	CHECK(wait_log(&s, "ready:", 5));
+	CHECK_HAS(read_text(s.log), "does not keep to the form");
+	/* A client that came meanwhile waits. */
+	(void)ask(&s, "exit");
+	CHECK_HAS(ask(&s, "status"), "notes 1");
+	stop(&s);
+}
+
+TEST(nothing_outlives_the_parent)
+{
+	struct served s;
+	pid_t all[3];
+	int status = 0;
+
+	start(&s);
+	all[0] = keeper_of(&s);
+	all[1] = child_named(&s, "cordon");
+	all[2] = child_named(&s, "cordon-front");
+	CHECK_INT(kill(s.pid, SIGKILL), 0);
+	CHECK(waitpid(s.pid, &status, 0) == s.pid);
+	for (int i = 0; i < 3; i++) {
+		for (int k = 0; k < 250 && is_alive(all[i]); k++)
+			nap(20);
+		CHECK(!is_alive(all[i]));
+	}
+	/* Its socket is left, and the next one takes its place. */
+	CHECK(access(s.own, F_OK) == 0);
+	(void)unlink(s.log);
+	start_with(&s, NULL);
+	CHECK_HAS(ask(&s, "status"), "notes 1");
+	stop(&s);
+}
+
+TEST(too_many_deaths_end_it)
+{
+	struct served s;
+
+	set_up(&s);
+	(void)setenv("CORDON_TEST_FRONT_DIES", "1", 1);
+	s.pid = launch(&s, NULL);
+	CHECK_INT(end_of(s.pid), 1);
+	CHECK_HAS(read_text(s.log), "10 restarts in a minute");
+	CHECK(access(s.own, F_OK) < 0);
+	clean(&s);
+}
+
+TEST(two_daemons_never_share_a_state)
+{
+	struct served s;
+	char other[96];
+	const char *const more[] = { "--socket", other, NULL };
+
+	start(&s);
+	(void)snprintf(other, sizeof(other), "%s/other.sock", s.dir);
+	CHECK_INT(end_of(launch(&s, more)), 1);
+	CHECK_HAS(read_text(s.log), "another daemon has the state");
+	CHECK(access(other, F_OK) < 0);
+	CHECK_HAS(ask(&s, "status"), "notes 1");
+	stop(&s);
+}
+
+TEST(a_socket_is_not_taken_from_who_listens)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct served s;
+	char path[96];
+	const char *const more[] = { "--socket", path, NULL };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	set_up(&s);
+	(void)snprintf(path, sizeof(path), "%s/my.sock", s.dir);
+	(void)strcpy(a.sun_path, path);
+	CHECK(bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
+	CHECK(listen(fd, 1) == 0);
+	CHECK_INT(end_of(launch(&s, more)), 1);
+	CHECK_HAS(read_text(s.log), "somebody listens");
+	CHECK(access(path, F_OK) == 0);
+	/* Nobody listens any more. */
+	(void)close(fd);
+	start_with(&s, more);
+	CHECK_HAS(ask_bytes(path, "status", 6), "notes 1");
+	CHECK_INT(kill(s.pid, SIGTERM), 0);
+	CHECK_INT(end_of(s.pid), 0);
+	CHECK(access(path, F_OK) < 0);
+	/* A file is nobody's socket; a directory of others no place for one. */
+	put_file(&s, "my.sock", "text");
+	CHECK_INT(end_of(launch(&s, more)), 1);
+	CHECK_HAS(read_text(s.log), "is not a socket");
+	CHECK(access(path, F_OK) == 0);
+	(void)strcpy(path, "/tmp/cordon-serve-test.sock");
+	CHECK_INT(end_of(launch(&s, more)), 1);
+	CHECK_HAS(read_text(s.log), "no place for a socket");
+	clean(&s);
+}
+
+TEST(stops_in_order)
+{
+	struct served s;
+	pid_t keeper;
+
+	start(&s);
+	keeper = keeper_of(&s);
+	CHECK_INT(kill(s.pid, SIGTERM), 0);
+	CHECK_INT(end_of(s.pid), 0);
+	CHECK(!is_alive(keeper));
+	CHECK(access(s.own, F_OK) < 0);
+	CHECK(access(s.docker, F_OK) < 0);
+	CHECK_HAS(read_text(s.log), "stopped");
+	clean(&s);
+}
+
+TEST(a_second_signal_ends_it_at_once)
+{
+	struct served s;
+	time_t then;
+
+	(void)setenv("CORDON_TEST_NO_DRAIN", "1", 1);
+	start(&s);
+	CHECK_INT(kill(s.pid, SIGTERM), 0);
+	CHECK(wait_log(&s, "stopping", 1));
+	nap(300);
+	CHECK(is_alive(s.pid));
+	then = time(NULL);
+	CHECK_INT(kill(s.pid, SIGINT), 0);
+	CHECK_INT(end_of(s.pid), 0);
+	CHECK(time(NULL) - then < 5);
+	clean(&s);
+}
+
+TEST(a_front_that_does_not_drain_is_ended)
+{
+	struct served s;
+
+	(void)setenv("CORDON_TEST_NO_DRAIN", "1", 1);
+	start(&s);
+	CHECK_INT(kill(s.pid, SIGTERM), 0);
+	CHECK_INT(end_of(s.pid), 0);
+	CHECK_HAS(read_text(s.log), "did not end in time");
+	clean(&s);
+}
+
+TEST(the_policy_is_read_again)
+{
+	struct served s;
+	char before[2][2048];
+
+	start(&s);
+	(void)snprintf(before[0], sizeof(before[0]), "%s", ask(&s, "policy"));
+	CHECK_HAS(before[0], "\"log_max\":1048576");
+	CHECK_HAS(before[0], "\"bind_symlinks\":\"deny\"");
+	put_file(&s, "policy.yaml",
+		 "version: 1\nsandbox: {memory: 64m}\n"
+		 "docker: {log_max: 2m, exec: {max_output: 1m}}\n");
+	CHECK_INT(kill(s.pid, SIGHUP), 0);
+	CHECK(wait_log(&s, "policy: ", 2));
+	nap(100);
+	(void)snprintf(before[1], sizeof(before[1]), "%s", ask(&s, "policy"));
+	CHECK_HAS(before[1], "\"log_max\":2097152");
+	CHECK_HAS(before[1], "\"max_output\":1048576");
+	CHECK_HAS(ask(&s, "prepare\n" OWN "\"settings\":{\"memory\":\"100m\"},"
+			  "\"command\":[\"true\"]}"),
+		  "above the ceiling 64m");
+	/* A broken one changes nothing, and is told. */
+	put_file(&s, "policy.yaml", "version: 1\nsandbox: {memory: lots}\n");
+	CHECK_INT(kill(s.pid, SIGHUP), 0);
+	CHECK(wait_log(&s, "the policy stays as it was", 1));
+	CHECK_STR(ask(&s, "policy"), before[1]);
+	CHECK_HAS(ask(&s, "prepare\n" OWN "\"settings\":{\"memory\":\"100m\"},"
+			  "\"command\":[\"true\"]}"),
+		  "above the ceiling 64m");
+	stop(&s);
+}
+
+TEST(a_broken_policy_at_the_start_is_the_end)
+{
+	struct served s;
+
+	set_up(&s);
+	put_file(&s, "policy.yaml", "version: 1\nsandbox: {memory: lots}\n");
+	CHECK_INT(end_of(launch(&s, NULL)), 1);
+	CHECK(access(s.own, F_OK) < 0);
+	clean(&s);
+}
+
+/* As systemd would: the socket is its own, and it is told when all is ready. */
+TEST(sockets_and_news_of_systemd)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct served s;
+	char note[256] = "";
+	char number[16];
+	char path[96];
+	int news = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	set_up(&s);
+	(void)snprintf(a.sun_path, sizeof(a.sun_path), "%s/notify", s.dir);
+	CHECK(bind(news, (struct sockaddr *)&a, sizeof(a)) == 0);
+	(void)setenv("NOTIFY_SOCKET", a.sun_path, 1);
+	(void)snprintf(path, sizeof(path), "%s/passed.sock", s.dir);
+	(void)strcpy(a.sun_path, path);
+	CHECK(bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
+	CHECK(listen(fd, 8) == 0);
+	s.pid = fork();
+	if (s.pid == 0) {
+		/* launch() forks once more; the pid must be the program's. */
+		char program[4096];
+
+		set_env(&s, "CORDON_STATE_DIR", "state");
+		set_env(&s, "CORDON_RUNTIME_DIR", "run");
+		set_env(&s, "CORDON_LIBEXEC", "bin");
+		(void)snprintf(number, sizeof(number), "%d", (int)getpid());
+		(void)setenv("LISTEN_PID", number, 1);
+		(void)setenv("LISTEN_FDS", "1", 1);
+		(void)snprintf(program, sizeof(program), "%s/cordon",
+			       getenv("CORDON_BUILD"));
+		(void)dup2(open(s.log, O_CREAT | O_WRONLY | O_APPEND, 0600), 2);
+		if (fd != 3)
+			(void)dup2(fd, 3);
+		(void)execl(program, "cordon", "serve", (char *)NULL);
+		_exit(127);
+	}
+	(void)close(fd);
+	CHECK(wait_log(&s, "ready:", 1));
+	CHECK(recv(news, note, sizeof(note) - 1, 0) > 0);
+	CHECK_HAS(note, "READY=1");
+	CHECK_HAS(ask_bytes(path, "status", 6), "notes 1");
+	CHECK_HAS(ask_bytes(path, "policy", 6), "preset:daemon");
+	CHECK_HAS(ask_bytes(path, "prepare\n" OWN "\"command\":[\"true\"]}",
+			    strlen("prepare\n" OWN "\"command\":[\"true\"]}")),
+		  "fds 3 code 0\n");
+	CHECK_INT(kill(s.pid, SIGTERM), 0);
+	CHECK_INT(end_of(s.pid), 0);
+	/* It is systemd's: not removed. */
+	CHECK(access(path, F_OK) == 0);
+	CHECK(access(s.own, F_OK) < 0);
+	clean(&s);
+}
+
+TEST(words_that_are_refused)
+{
+	static const char *const table[][3] = {
+		{ "--listen", "127.0.0.1:80", "not in this build" },
+		{ "--what", "x", "is not a flag" },
+		{ "--max-boxes", "0", "a number from 1" },
+		{ "--mode", "rwx", "not one such as" },
+		{ "--group", "no-such-group", "there is no group" },
+	};
+	struct served s;
+
+	set_up(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		const char *const more[] = { table[i][0], table[i][1], NULL };
+
+		(void)unlink(s.log);
+		CHECK(end_of(launch(&s, more)) > 0);
+		CHECK_HAS(read_text(s.log), table[i][2]);
+	}
+	clean(&s);
+}
+
+TAP_MAIN()
