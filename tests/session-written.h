@@ -304,3 +304,84 @@ TEST(s36_broken_requests_for_files_harm_nobody)
 	close_one(b, false);
 	stop_keeper();
 }
+
+/* A store of our own with one small image; its name is "small". */
+static void make_image(void)
+{
+	char line[2048];
+	struct err err = { 0 };
+
+	(void)snprintf(line, sizeof(line), "%s/state", runtime_dir);
+	(void)setenv("CORDON_STATE_DIR", line, 1);
+	(void)snprintf(line, sizeof(line),
+		       "set -e; mkdir -p %s/state; chmod 700 %s/state; "
+		       "d=%s/root; mkdir -p $d/bin $d/etc $d/old $d/usr; "
+		       "cp /bin/busybox $d/bin/; "
+		       "for n in sh cat rm mkdir tty echo sleep chmod; do "
+		       "ln -s busybox $d/bin/$n; done; "
+		       "echo one >$d/etc/one; echo two >$d/etc/two; "
+		       "echo three >$d/old/three; "
+		       "tar -cf $d.tar -C $d .; "
+		       "%s/cordon image import $d.tar small >/dev/null",
+		       runtime_dir, runtime_dir, runtime_dir, build_dir());
+	CHECK_INT(system(line), 0);
+	if (images_find("small", &image_root, &err) < 0)
+		die("image", &err);
+}
+
+TEST_WHERE(s37_changes_of_an_image, geteuid() == 0 && !getenv("CORDON_IN_VM"))
+{
+	static struct got g;
+	const struct how tty = { .tty = true, .rows = 5, .cols = 6 };
+	char seen[1024] = "";
+	struct box_s *b;
+	struct ran *r;
+	int sock;
+
+	own_runtime();
+	make_image();
+	begin();
+	b = open_want("read-only=false workdir=/", NO_FD, 5);
+	CHECK(WAIT_FOR(b->ready || b->ended, 10000));
+	if (b->ended)
+		die("box", &b->outcome.err);
+	r = run_sh(b, "cd /; echo new >etc/new; echo changed >etc/one; "
+		      "rm etc/two; rm -r old; mkdir dir; echo x >dir/x");
+	CHECK_INT(exit_of(r), 0);
+	CHECK_STR(r->err, "");
+	/* A terminal has a name in the image's own root. */
+	r = start_in(b, &tty, "sh", "-c", "tty", NULL);
+	CHECK(WAIT_FOR(r->ended && r->tty < 0, 5000));
+	CHECK_HAS(r->out, "/dev/pts/0");
+	/* The same again when it was stopped and started. */
+	close_one(b, true);
+	b = open_want("read-only=false workdir=/", NO_FD, 5);
+	CHECK(WAIT_FOR(b->ready, 10000));
+	CHECK_STR(run_sh(b, "cat /etc/one /dir/x")->out, "changed\nx\n");
+	sock = files_ask(b, FILES_CHANGES, "/", 0, 0);
+	CHECK_INT(files_answer(sock), 0);
+	while (files_next(sock, &g)) {
+		size_t n = strlen(seen);
+
+		(void)snprintf(seen + n, sizeof(seen) - n, "%c%.60s ", g.e.kind,
+			       g.name);
+	}
+	(void)close(sock);
+	CHECK_INT(g.e.kind, 0);
+	CHECK_INT((long long)g.e.size, 0);
+	printf("# %s\n", seen);
+	CHECK_HAS(seen, "C/etc ");
+	CHECK_HAS(seen, "A/etc/new ");
+	CHECK_HAS(seen, "C/etc/one ");
+	CHECK_HAS(seen, "D/etc/two ");
+	CHECK_HAS(seen, "D/old ");
+	CHECK_HAS(seen, "A/dir ");
+	CHECK_HAS(seen, "A/dir/x ");
+	CHECK(!strstr(seen, "/bin"));
+	/* No path leads to where they are kept. */
+	r = run_sh(b, "cat /.upper/upper/etc/new /.lower/etc/one "
+		      "/proc/1/fd/5/etc/one /proc/1/root/etc/one; echo $?");
+	CHECK_STR(r->out, "1\n");
+	close_one(b, false);
+	stop_keeper();
+}
