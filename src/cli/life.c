@@ -130,7 +130,11 @@ int cmd_life(int argc, char **argv)
 	for (int i = 1; i <= n; i++) {
 		err = (struct err){ 0 };
 		if (do_one(v, &f, argv[i], &err) < 0) {
-			say("%s", err.text);
+			bool is_named = err.code == DAEMON_ABSENT ||
+					strstr(err.text, argv[i]);
+
+			say("%s%s%s", is_named ? "" : argv[i],
+			    is_named ? "" : ": ", err.text);
 			code = EXIT_OURS;
 		}
 		if (err.code == DAEMON_ABSENT)
