@@ -70,9 +70,12 @@ static void try_box(const struct wire_box *box, size_t size)
 		return;
 	entered = DOOR_BOX;
 	for (uint32_t i = 0; i < box->n_mounts; i++) {
-		read_string(&box->blob, box->mounts[i].target);
-		if (box->mounts[i].kind != WIRE_TMPFS)
-			read_string(&box->blob, box->mounts[i].source);
+		const struct wire_mount *m = &box->mounts[i];
+
+		read_string(&box->blob, m->target);
+		if (m->kind == WIRE_BIND || m->kind == WIRE_DEV ||
+		    m->kind == WIRE_LAYER)
+			read_string(&box->blob, m->source);
 	}
 	read_string(&box->blob, box->hostname);
 	read_records(&box->blob, box->records);
