@@ -29,6 +29,7 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "box.h"
+#include "box/images.h"
 #include "box/prepare.h"
 #include "box/session.h"
 #include "box/spec.h"
@@ -62,7 +63,8 @@ static struct sessions *all;
 static pid_t keeper_pid;
 static int keeper_sock; /* of `all` */
 static struct ran *rans;
-static bool best_effort; /* this user has no cgroups */
+static bool best_effort;             /* this user has no cgroups */
+static struct box_image *image_root; /* instead of the host's; NULL */
 static char runtime_dir[128];
 
 static inline void die(const char *what, const struct err *err)
@@ -118,7 +120,7 @@ static inline void start_keeper(void)
 		_exit(1);
 	keeper_pid = fork();
 	if (keeper_pid == 0) {
-		int null = open("/dev/null", O_RDWR);
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		int far = fcntl(pair[1], F_DUPFD, 20);
 
 		(void)dup2(null, 0);
@@ -262,6 +264,7 @@ static inline struct prepared prepare_va(const char *settings,
 		box_set(s, w);
 	if (best_effort)
 		box_set(s, "best-effort=cgroup");
+	s->root = image_root;
 	if (cordon_spec_command(s, argv, &cerr) < 0) {
 		printf("# %s\n", cerr.text);
 		_exit(1);

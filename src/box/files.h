@@ -26,7 +26,9 @@
  *	               of text as its name (COMM may have spaces in it):
  *	               PID PPID STATE START CPU RSS UID COMM\tARGS
  *	               START and CPU are ticks, RSS is pages
- *	FILES_CHANGES  what the writable layer has: name, kind 'C' 'A' or 'D'
+ *	FILES_CHANGES  answer, then entries: the path, kind 'C' 'A' or 'D',
+ *closed by kind 0 as in READ. ENOSYS where the box's root is not an image that
+ *takes changes
  */
 
 #include <stdint.h>

@@ -390,8 +390,8 @@ void image_run_drop(struct image_run *r);
 /* ---- the manager itself ---- */
 
 struct manager_limits {
-	unsigned int boxes;        /* alive at once, all peers: 256 */
-	unsigned int boxes_a_peer; /* 128 */
+	unsigned int boxes;        /* alive at once, all peers: 512 */
+	unsigned int boxes_a_peer; /* 256 */
 	unsigned int waiting;      /* starts that wait for room: 64 */
 	uint64_t wait_us;          /* that long at most: 10 s */
 	unsigned int execs;        /* running in one box: 256 */

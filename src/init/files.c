@@ -173,17 +173,22 @@ static void serve(struct files *f)
 	case FILES_PS:
 		files_ps(f);
 		break;
+	case FILES_CHANGES:
+		files_changes(f);
+		break;
 	default:
 		refuse(f);
 		break;
 	}
 }
 
-void files_serve(int sock)
+void files_serve(int sock, int upper, int lower)
 {
 	static struct files f;
 
 	f.sock = sock;
+	f.upper = upper;
+	f.lower = lower;
 	serve(&f);
 	files_flush(&f);
 	(void)shutdown(sock, SHUT_WR);

@@ -24,6 +24,8 @@
 
 struct files {
 	int sock;
+	int upper; /* see init.h */
+	int lower;
 	struct files_ask ask;
 	char path[FILES_MAX_PATH + 1];
 	struct err err;
@@ -61,9 +63,10 @@ struct dents {
 /* The next name but "." and "..", NULL at the end. */
 const char *dents_next(struct dents *d);
 
-/* files-read.c, files-write.c, files-ps.c: each sends its answer. */
+/* files-read.c, files-write.c and so on: each sends its answer. */
 void files_stat(struct files *f);
 void files_read(struct files *f);
 void files_write(struct files *f);
 void files_make(struct files *f);
 void files_ps(struct files *f);
+void files_changes(struct files *f);

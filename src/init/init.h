@@ -50,6 +50,9 @@ struct init {
 	uint32_t landlock_abi;
 	int witness; /* where refused sockets are told, NO_FD: nowhere */
 	int pts;     /* the directory of terminals, in a box that stays */
+	/* Of an image whose changes are kept, in such a box; else NO_FD. */
+	int upper; /* the changes */
+	int lower; /* what it was without them */
 };
 
 typedef int init_stage_fn(struct init *in);
@@ -141,8 +144,11 @@ void session_kill_tree(pid_t first);
 /* main.c: a sealed blob; NULL with in->err. `fd` is closed. */
 const void *init_map(struct init *in, int fd, uint64_t *ret_size);
 
-/* files.c: one request for files (box/files.h), as the box's user. */
-void files_serve(int sock) __attribute__((noreturn));
+/*
+ * files.c: one request for files (box/files.h), as the box's user. `upper` and
+ * `lower` as above.
+ */
+void files_serve(int sock, int upper, int lower) __attribute__((noreturn));
 
 /*
  * stage-layers.c: the root of an image, made beside the one that was there

@@ -150,6 +150,8 @@ int main(void)
 	init.tty = NO_FD;
 	init.witness = NO_FD;
 	init.pts = NO_FD;
+	init.upper = NO_FD;
+	init.lower = NO_FD;
 	for (int i = 0; i < 3; i++)
 		init.stdio[i] = NO_FD;
 	if (receive_ids() < 0 || stages_run(&init, STAGES_OWN) < 0 ||

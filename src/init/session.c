@@ -291,10 +291,24 @@ static void be_program(const struct start *s)
 static void be_files(const struct start *s) __attribute__((noreturn));
 static void be_files(const struct start *s)
 {
-	if (join_groups(s) < 0 || seccomp_install(&s->in->err) < 0 ||
-	    dup2(s->fds[0], 3) < 0 || sys_close_range(4, ~0U) < 0)
+	const int want[] = { s->fds[0], s->in->upper, s->in->lower };
+	int have[ARRAY_SIZE(want)];
+
+	if (join_groups(s) < 0 || seccomp_install(&s->in->err) < 0)
 		_exit(1);
-	files_serve(3);
+	/* Out of the way first, or one would be written over by another. */
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		have[i] = want[i] < 0 ? NO_FD
+				      : fcntl(want[i], F_DUPFD_CLOEXEC, 64);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		if (have[i] >= 0)
+			have[i] = dup2(have[i], 3 + (int)i);
+		else
+			(void)close(3 + (int)i);
+	}
+	if (have[0] < 0 || sys_close_range(3 + ARRAY_SIZE(want), ~0U) < 0)
+		_exit(1);
+	files_serve(have[0], have[1], have[2]);
 }
 
 /* In init */

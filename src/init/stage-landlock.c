@@ -62,7 +62,10 @@ int stage_landlock(struct init *in)
 	in->landlock_abi = (uint32_t)l.abi;
 	if (allow_path(in, &l, "/", true, run | write) < 0 ||
 	    allow_mounts(in, &l, run) < 0 ||
-	    (tty && allow_path(in, &l, "/dev/pts", true, LANDLOCK_WRITE) < 0)) {
+	    (tty && allow_path(in, &l, "/dev/pts", true, LANDLOCK_WRITE) < 0) ||
+	    /* No path leads there, so "/" does not include it. */
+	    (in->upper >= 0 &&
+	     landlock_allow(&l, in->upper, true, 0, &in->err) < 0)) {
 		fd_close(&l.fd);
 		return -in->err.code;
 	}

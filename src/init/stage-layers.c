@@ -34,6 +34,7 @@
 #define LAYERS "/.layers"
 #define UPPER  "/.upper"
 #define PROBE  "/.probe"
+#define LOWER  "/.lower"
 
 bool layers_is_dev(const char *path)
 {
@@ -371,6 +372,21 @@ static int make_places(struct init *in, int n)
 	return 0;
 }
 
+/*
+ * Who asks a box that stays what has changed in it is answered from these two,
+ * to which no path will lead.
+ */
+static int hold_both(struct init *in, int n)
+{
+	if (mount_layers(in, n, false, LOWER) < 0)
+		return -in->err.code;
+	in->lower = open(LOWER, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	in->upper = open(UPPER "/upper", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (in->lower < 0 || in->upper < 0)
+		return err_errno(&in->err, errno, "hold the layers");
+	return 0;
+}
+
 int layers_make(struct init *in)
 {
 	bool has_upper = false;
@@ -378,6 +394,8 @@ int layers_make(struct init *in)
 
 	if (n < 0 || make_places(in, n) < 0 ||
 	    mount_layers(in, n, has_upper, LAYERS_ROOT) < 0)
+		return -in->err.code;
+	if (has_upper && in->conf.stays && hold_both(in, n) < 0)
 		return -in->err.code;
 	in->next = open(LAYERS_ROOT, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (in->next < 0)

@@ -63,7 +63,14 @@ int stage_tty(struct init *in)
 	_cleanup_fd_ int pts = NO_FD;
 	int unlock = 0;
 
-	if (!(in->box->blob.flags & WIRE_TTY) || in->conf.stays)
+	/* An image's root has been entered since: this is the one in it. */
+	if (in->pts >= 0) {
+		fd_close(&in->pts);
+		in->pts = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		return in->pts < 0 ? err_errno(&in->err, errno, "open /dev/pts")
+				   : 0;
+	}
+	if (!(in->box->blob.flags & WIRE_TTY))
 		return 0;
 	pts = mount_pts(in, "64");
 	if (pts < 0 || mnt_attach_at(pts, in->root, "/dev/pts", &in->err) < 0)

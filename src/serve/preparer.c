@@ -225,6 +225,7 @@ static uint64_t take_times(struct cordon_spec *s)
 {
 	uint64_t total = s->total_us;
 
+	s->stays = true;
 	if (!(s->stated & 1U << POLICY_TIMEOUT)) {
 		s->timeout_us = 0;
 		s->total_us = 0;

@@ -432,7 +432,7 @@ TEST(the_usual_body_is_accepted)
 	r = fake_ask("POST", "/v1.50/containers/create?name=one", body);
 	CHECK_INT(r->status, 201);
 	CHECK_HAS(fake_out(r), "{\"Id\":\"" A64 "\",\"Warnings\":[]}");
-	CHECK_STR(fake.settings, "{\"image\":\"host\",\"read_only\":false}");
+	CHECK_STR(fake.settings, "{\"image\":\"host\"}");
 	CHECK_STR(fake.command, "true");
 	CHECK_STR(fake.name, "one");
 	CHECK(fake.want.auto_remove && fake.want.clamp && !fake.want.tty);
@@ -454,7 +454,7 @@ TEST(autogens_body)
 	CHECK_STR(fake.settings,
 		  "{\"image\":\"python:3-slim\",\"workdir\":\"/workspace\","
 		  "\"volumes\":[\"/tmp/w:/workspace:rw\"],\"entrypoint\":["
-		  "\"/bin/sh\"],\"read_only\":false}");
+		  "\"/bin/sh\"]}");
 	CHECK(fake.want.tty && fake.want.auto_remove && !fake.want.command);
 }
 
@@ -511,7 +511,6 @@ TEST(what_is_asked_arrives)
 		    "128}]"),
 		  "\"ulimit\":[\"nofile=64:128\"]" },
 		{ H("\"OomScoreAdj\":500"), "\"oom_score_adj\":500" },
-		{ H("\"GroupAdd\":[\"44\"]"), "\"group_add\":[\"44\"]" },
 		{ H("\"ExtraHosts\":[\"a:1.2.3.4\"]"),
 		  "\"add_host\":[\"a:1.2.3.4\"]" },
 		{ H("\"StorageOpt\":{\"size\":\"1g\"}"),
@@ -562,9 +561,7 @@ TEST(what_the_policy_says_of_the_face)
 		    "\"exec\":{\"on_disconnect\":\"kill\",\"children\":\"kill\""
 		    ",\"shims\":false,\"max_output\":77}}}";
 	expect("POST", "/containers/create",
-	       "{\"Image\":\"i\",\"User\":\"root\",\"HostConfig\":{\"GroupAdd\""
-	       ":[\"0\"]}}",
-	       201, "\"Warnings\":[]");
+	       "{\"Image\":\"i\",\"User\":\"root\"}", 201, "\"Warnings\":[]");
 	CHECK_HAS(fake.settings, "\"user\":\"root\"");
 	CHECK(fake.want.kill_on_disconnect && fake.want.kill_exec_rest);
 	CHECK(!fake.want.shims);
@@ -679,6 +676,18 @@ TEST(lowered_numbers_are_told)
 	expect("POST", "/containers/create", "{\"Image\":\"host\"}", 201,
 	       "[\"cordon: Memory 8589934592 lowered to policy maximum "
 	       "536870912\",\"cordon: more\"]");
+}
+
+/* Without a word of the client, the policy's holds; and it is said. */
+TEST(a_root_that_is_read_only_by_policy_is_told)
+{
+	fake_reset();
+	fake.spec = "{\"read_only\":true}";
+	expect("POST", "/containers/create", "{\"Image\":\"host\"}", 201,
+	       "the root file system is read-only");
+	expect("POST", "/containers/create",
+	       "{\"Image\":\"host\",\"HostConfig\":{\"ReadonlyRootfs\":true}}",
+	       201, "\"Warnings\":[]");
 }
 
 TEST(create_is_404_only_for_an_image)
@@ -1041,6 +1050,15 @@ TEST(execs)
 	       "\"Privileged\":false,\"ConsoleSize\":[24,80]}",
 	       201, "{\"Id\":\"" E64 "\"}");
 	CHECK_STR(fake.exec_env, "A=b");
+	expect("POST", "/containers/web/exec",
+	       "{\"Cmd\":[\"a\"],\"User\":\"0\"}", 201,
+	       "\"Warnings\":[\"cordon: User 0 is replaced");
+	CHECK_STR(fake.exec_user, "");
+	expect("POST", "/containers/web/exec",
+	       "{\"Cmd\":[\"sh\",\"-c\",\"x\"],\"Env\":[\"A=b\"],\"WorkingDir\""
+	       ":\"/w\",\"User\":\"nobody\",\"AttachStdout\":true,"
+	       "\"AttachStderr\":true,\"ConsoleSize\":[24,80]}",
+	       201, E64);
 	CHECK_STR(fake.exec_dir, "/w");
 	CHECK_STR(fake.exec_user, "nobody");
 	CHECK_INT(fake.exec_want.rows, 24);

@@ -80,7 +80,11 @@ TAKE(take_user)
 	if (!k->policy.allow_root_inside && len > 0 &&
 	    (strspn(text, "0") == len ||
 	     (len == 4 && strncmp(text, "root", 4) == 0)))
-		return 0; /* the container's, as at its creation */
+		return warn(k,
+			    "cordon: User %.40s is replaced by the container's "
+			    "user: docker.allow_root_inside is false",
+			    text),
+		       0;
 	k->exec.user = text;
 	return 0;
 }
@@ -183,14 +187,21 @@ int making_exec(struct making *k, json_t *body)
 
 struct exec_ask {
 	struct ask ask;
+	json_t *warnings;
 	bool has_keys;
 	struct keys keys;
 };
+
+static void exec_ask_gone(struct ask *a)
+{
+	json_decref(((struct exec_ask *)a)->warnings);
+}
 
 static void exec_made(void *arg, struct exec *e, const struct err *err)
 {
 	struct exec_ask *a = arg;
 	struct exec_view v;
+	json_t *doc;
 
 	a->ask.call = NULL;
 	if (err) {
@@ -200,7 +211,11 @@ static void exec_made(void *arg, struct exec *e, const struct err *err)
 	exec_look(e, &v);
 	if (a->has_keys)
 		note_keys(a->ask.d, v.id, &a->keys);
-	answer_json(a->ask.r, 201, json_pack("{s:s}", "Id", v.id));
+	doc = json_pack("{s:s}", "Id", v.id);
+	/* Docker has no such member; whoever looks finds it. */
+	if (json_array_size(a->warnings) > 0)
+		json_object_set(doc, "Warnings", a->warnings);
+	answer_json(a->ask.r, 201, doc);
 }
 
 /* True when it was answered: only a container that runs has execs. */
@@ -240,7 +255,8 @@ HANDLER(post_exec)
 	if (k.said.status) {
 		answer_fail(r, k.said.status, "%s", k.said.text);
 	} else if (!must_run(r, b)) {
-		a = ask_new(r, d, sizeof(*a), NULL);
+		a = ask_new(r, d, sizeof(*a), exec_ask_gone);
+		a->warnings = json_incref(k.warnings);
 		a->has_keys = k.detach_keys != NULL;
 		a->keys = keys;
 		a->ask.call = exec_create(b, &k.exec, exec_made, a);

@@ -248,17 +248,10 @@ static void stats_have(void *arg, const struct box_usage *u,
 		return;
 	}
 	is_last = !s->is_stream && s->has_before;
-	if (s->is_stream || is_last) {
-		struct http_request *r = s->ask.r;
-
+	if (!is_last)
 		uv_timer_start(s->timer, stats_tick, 1000, 0);
-		s->ask.r = r;
+	if (s->is_stream || is_last)
 		stats_send(s, b);
-		if (is_last)
-			return;
-	} else {
-		uv_timer_start(s->timer, stats_tick, 1000, 0);
-	}
 	s->before = s->now;
 	s->has_before = true;
 }
@@ -285,11 +278,18 @@ HANDLER(get_stats)
 {
 	struct docker *d = docker_of(ctx);
 	struct box *b = need_box(r, d);
+	struct box_view v;
 	struct stats *s;
 
 	if (!b)
 		return;
 	s = ask_new(r, d, sizeof(*s), stats_gone);
+	/* By its id from now on: it may get another name meanwhile. */
+	box_look(b, &v);
+	free(s->ask.name);
+	s->ask.name = strdup(v.id);
+	if (!s->ask.name)
+		abort();
 	s->is_stream = query_bool(r, "stream", true);
 	s->has_before = !s->is_stream && query_bool(r, "one-shot", false);
 	s->timer = calloc(1, sizeof(*s->timer));
