@@ -32,7 +32,8 @@ def make_layout(top):
     run("umoci", "new", "--image", f"{layout}:t")
     run("umoci", "unpack", "--rootless", "--image", f"{layout}:t", bundle)
     shutil.copytree(SOURCE, bundle + "/rootfs" + SOURCE, symlinks=True,
-                    ignore=shutil.ignore_patterns("__pycache__", "test", "config-*", "dist-packages"))
+                    ignore=shutil.ignore_patterns("__pycache__", "test", "config-*",
+                                                  "dist-packages", "site-packages"))
     run("umoci", "repack", "--image", f"{layout}:t", bundle)
     return layout
 
