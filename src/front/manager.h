@@ -297,8 +297,9 @@ struct call *files_stat(struct box *b, const char *path, file_stat_fn *done,
 			void *arg);
 /*
  * A tar of the path into the sink (stream 1); of "", all of the root, with
- * names that begin there. `done` comes first: it exists. If it says that it does not, the feed is gone, without an end(). A tar that
- * could not be completed ends without its two blocks of zeros.
+ * names that begin there. `done` comes first: it exists. If it says that it
+ * does not, the feed is gone, without an end(). A tar that could not be
+ * completed ends without its two blocks of zeros.
  */
 struct call *files_read(struct box *b, const char *path,
 			const struct sink *sink, struct feed **ret_feed,
