@@ -711,6 +711,52 @@ TEST_WHERE(what_a_peers_box_makes_is_the_peers, geteuid() == 0)
 	stop(&s);
 }
 
+/* The store is root's; who asks is not, and cannot read it. */
+TEST_WHERE(a_peers_box_has_an_image_of_the_store, geteuid() == 0)
+{
+	const char *build = getenv("CORDON_BUILD");
+	struct served s;
+	char text[4096];
+	const char *t;
+
+	start(&s);
+	(void)snprintf(text, sizeof(text),
+		       "mkdir -p '%s/root/bin' && cp '%s/tests/hog' "
+		       "'%s/root/bin/hog' && tar -C '%s/root' -cf - . | "
+		       "CORDON_STATE_DIR='%s/state' '%s/cordon' image import "
+		       "- small:1 >/dev/null",
+		       s.dir, build, s.dir, s.dir, s.dir, build);
+	CHECK_INT(system(text), 0);
+#define OF_IMAGE(name, more)                                                   \
+	"run\n{" HEAD "\"docker\",\"settings\":{\"image\":\"" name "\"}" more  \
+	"}"
+	put_file(&s, "policy.yaml",
+		 "version: 1\nsandbox: {images: [host, \"small*\"], "
+		 "read_only: false}\n");
+	CHECK_INT(kill(s.pid, SIGHUP), 0);
+	CHECK(wait_log(&s, "policy: ", 2));
+	t = ask_as(&s, OTHER,
+		   OF_IMAGE("small:1", ",\"command\":[\"/bin/hog\"]"));
+	CHECK_HAS(t, "fds 3 code 0\n");
+	CHECK_HAS(t, "\"image_id\":\"sha256:");
+	CHECK_HAS(t, "exec 0,");
+	/* None of that name; one that the policy does not have; no command. */
+	t = ask_as(&s, OTHER,
+		   OF_IMAGE("small:2", ",\"command\":[\"/bin/hog\"]"));
+	CHECK_HAS(t, "refused 3 exit 0 fds 1 code 61\n");
+	t = ask_as(&s, OTHER, OF_IMAGE("other", ",\"command\":[\"/bin/hog\"]"));
+	CHECK_HAS(t, "refused 1 ");
+	CHECK_HAS(ask_as(&s, OTHER, OF_IMAGE("small:1", "")), "refused 3 ");
+	/* A further program, and a box with none yet, need no command of it. */
+	CHECK_HAS(ask_as(&s, OTHER, OF_IMAGE("small:1", ",\"box_only\":true")),
+		  "fds 2 code 0\n");
+	CHECK_HAS(ask_as(&s, OTHER,
+			 OF_IMAGE("small:1", ",\"exec\":true,\"command\":["
+					     "\"/bin/hog\"]")),
+		  "fds 2 code 0\n");
+	stop(&s);
+}
+
 /* In a writable directory that others use too. */
 #define IN_BIND                                                                \
 	"cd /w && : >f && mkdir d && ln f g && mv f d/f && echo fine; "        \

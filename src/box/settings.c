@@ -671,8 +671,11 @@ SETTER(set_env_file)
 	while (r == 0 && getline(&line, &cap, f) >= 0) {
 		number++;
 		line[strcspn(line, "\r\n")] = '\0';
-		if (line[0] && line[0] != '#')
-			r = set_env(s, line, err);
+		if (!line[0] || line[0] == '#')
+			continue;
+		r = strchr(line, '=') ? set_env(s, line, err)
+				      : err_set(err, EINVAL,
+						"'%s' is not NAME=VALUE", line);
 	}
 	free(line);
 	(void)fclose(f);

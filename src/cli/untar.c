@@ -461,8 +461,7 @@ int tar_reader_take(struct tar_reader *t, const char *data, size_t len,
 
 int tar_reader_end(struct tar_reader *t, struct err *err)
 {
-	if (t->state != TAR_AT_END &&
-	    !(t->state == TAR_AT_HEAD && t->have == 0 && t->entries > 0))
+	if (t->state != TAR_AT_END)
 		return bad(err, "was cut off");
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -331,7 +332,10 @@ static bool next_number(char **p, uint64_t *ret)
 	return true;
 }
 
-/* PID PPID STATE START CPU RSS UID COMM\tARGS; the line is cut up for it. */
+/*
+ * PID PPID STATE START CPU RSS UID COMM\tARGS; the line is cut up for it.
+ * start_s is of the machine's life here.
+ */
 bool process_parse(char *line, struct box_process *ret)
 {
 	uint64_t pid, ppid, start, cpu, rss, uid;
@@ -362,6 +366,17 @@ bool process_parse(char *line, struct box_process *ret)
 	return true;
 }
 
+/* Seconds of the machine's life when the box was started. */
+static uint64_t started_s(const struct box *b)
+{
+	struct timespec boot;
+	int64_t ago = day_ns() - b->started_ns;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
+	return (uint64_t)MAX((int64_t)boot.tv_sec - ago / 1000000000,
+			     (int64_t)0);
+}
+
 static void deliver_top(struct call *c)
 {
 	c->fn.top(c->arg, NULL, 0, &c->err);
@@ -376,8 +391,12 @@ static void top_done(void *arg, const struct files_list *l,
 
 	if (l && l->n)
 		v = calloc(l->n, sizeof(*v));
-	for (size_t i = 0; v && i < l->n; i++)
-		n += process_parse(l->v[i].name, &v[n]);
+	for (size_t i = 0; v && i < l->n; i++) {
+		if (!process_parse(l->v[i].name, &v[n]))
+			continue;
+		v[n].start_s -= MIN(v[n].start_s, started_s(c->box));
+		n++;
+	}
 	if (!c->is_dropped)
 		c->fn.top(c->arg, v, n, err);
 	free(v);
@@ -393,6 +412,7 @@ struct call *box_top(struct box *b, box_top_fn *done, void *arg)
 		return NULL;
 	c->fn.top = done;
 	c->deliver = deliver_top;
+	c->box = box_ref(b);
 	if (b->state != BOX_RUNNING && b->state != BOX_PAUSED)
 		call_end_text(c, MGR_NOT_RUNNING, "it is not running");
 	else if (box_ask(b, FILES_PS, "/", top_done, c, &err) < 0)

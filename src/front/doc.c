@@ -71,6 +71,11 @@ int doc_seal(const char *text, size_t len)
 	return take_fd(&fd);
 }
 
+bool doc_put(json_t *o, const char *name, json_t *v)
+{
+	return json_object_set_new(o, name, v) == 0;
+}
+
 const char *doc_str(const json_t *o, const char *name)
 {
 	return json_string_value(json_object_get(o, name));

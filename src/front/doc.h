@@ -28,6 +28,12 @@ char *doc_read(int fd, struct err *err);
 /* A sealed memfd with this text; or -errno. */
 int doc_seal(const char *text, size_t len);
 
+/*
+ * Adds a member and takes `v`; false, and nothing was added, where there is no
+ * memory for either: what lacks a member must not be used.
+ */
+bool doc_put(json_t *o, const char *name, json_t *v);
+
 /* What is missing or of another type is the default. */
 const char *doc_str(const json_t *o, const char *name);
 int64_t doc_int(const json_t *o, const char *name, int64_t fallback);

@@ -418,6 +418,7 @@ void notes_remove(struct box *b);
 int notes_load(struct manager *m, struct err *err);
 /* Pure but for memory: a note's text into a new box; NULL if it is none. */
 struct box *note_parse(struct manager *m, const char *text, size_t len);
+char *note_dump(const struct box *b); /* NULL: no memory */
 /* Runs of execs that have begun and not ended. */
 int runs_open(struct manager *m, struct err *err);
 void runs_close(struct manager *m);

@@ -20,8 +20,8 @@
 
 void manager_limits_default(struct manager_limits *l)
 {
-	*l = (struct manager_limits){ .boxes = 256,
-				      .boxes_a_peer = 128,
+	*l = (struct manager_limits){ .boxes = 512,
+				      .boxes_a_peer = 256,
 				      .waiting = 64,
 				      .wait_us = 10000000,
 				      .execs = 256 };

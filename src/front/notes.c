@@ -88,14 +88,18 @@ static const char *const states[] = {
 	[BOX_EXITED] = "exited",
 };
 
+static bool is_absent(const struct box *b, const struct member *m)
+{
+	return m->type == 's' && !*(char *const *)((const char *)b + m->off);
+}
+
 static json_t *put(const struct box *b, const struct member *m)
 {
 	const char *at = (const char *)b + m->off;
 
 	switch (m->type) {
 	case 's':
-		return *(char *const *)at ? json_string(*(char *const *)at)
-					  : NULL;
+		return json_string(*(char *const *)at);
 	case 'b':
 		return json_boolean(*(const bool *)at);
 	case 'i':
@@ -107,27 +111,30 @@ static json_t *put(const struct box *b, const struct member *m)
 	}
 }
 
-static char *note_dump(const struct box *b)
+static bool put_all(json_t *o, const struct box *b)
+{
+	bool is_good = doc_put(o, "form", json_integer(NOTE_FORM)) &&
+		       doc_put(o, "id", json_string(b->id)) &&
+		       doc_put(o, "name", json_string(b->name)) &&
+		       doc_put(o, "owner", json_integer(b->owner)) &&
+		       doc_put(o, "run", json_string(b->run)) &&
+		       doc_put(o, "state", json_string(states[b->state])) &&
+		       doc_put(o, "restarts", json_integer(b->restarts));
+
+	if (b->cause)
+		is_good = is_good && doc_put(o, "cause", json_string(b->cause));
+	for (size_t i = 0; i < ARRAY_SIZE(members) && is_good; i++)
+		if (!is_absent(b, &members[i]))
+			is_good = doc_put(o, members[i].name,
+					  put(b, &members[i]));
+	return is_good;
+}
+
+char *note_dump(const struct box *b)
 {
 	json_t *o = json_object();
-	char *text;
+	char *text = put_all(o, b) ? json_dumps(o, JSON_COMPACT) : NULL;
 
-	(void)json_object_set_new(o, "form", json_integer(NOTE_FORM));
-	(void)json_object_set_new(o, "id", json_string(b->id));
-	(void)json_object_set_new(o, "name", json_string(b->name));
-	(void)json_object_set_new(o, "owner", json_integer(b->owner));
-	(void)json_object_set_new(o, "run", json_string(b->run));
-	(void)json_object_set_new(o, "state", json_string(states[b->state]));
-	(void)json_object_set_new(o, "restarts", json_integer(b->restarts));
-	if (b->cause)
-		(void)json_object_set_new(o, "cause", json_string(b->cause));
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		json_t *v = put(b, &members[i]);
-
-		if (v)
-			(void)json_object_set_new(o, members[i].name, v);
-	}
-	text = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
 	return text;
 }

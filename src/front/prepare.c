@@ -37,19 +37,18 @@ static int identity(const struct box *b)
 
 static int map_code(const struct order_answer *a)
 {
+	if (a->err.code == MGR_NO_IMAGE)
+		return MGR_NO_IMAGE;
 	switch (a->refused) {
 	case REFUSED_DENIED:
 		return MGR_DENIED;
 	case REFUSED_NOT_FOUND:
-		if (a->err.code == MGR_NO_IMAGE)
-			return MGR_NO_IMAGE;
 		return a->exit_code == 126 ? MGR_NOT_EXECUTABLE
 					   : MGR_NO_PROGRAM;
 	case REFUSED_INVALID:
 		return MGR_INVALID;
 	}
 	switch (a->err.code) {
-	case MGR_NO_IMAGE:
 	case MGR_INVALID:
 	case MGR_DENIED:
 	case MGR_BUSY:
@@ -103,12 +102,15 @@ static void explain(struct box *b, const char *run,
 static int send_request(struct box *b, const json_t *request, int who,
 			order_done_fn *done, void *arg, struct err *err)
 {
-	_cleanup_free_ char *text = json_dumps(request, JSON_COMPACT);
+	_cleanup_free_ char *text = NULL;
 	_cleanup_fd_ int doc = NO_FD;
 	int fds[2];
 
+	if (request)
+		text = json_dumps(request, JSON_COMPACT);
 	if (!text)
-		return err_set(err, ENOMEM, "out of memory");
+		return err_set(err, MGR_INVALID,
+			       "the request is not valid JSON in UTF-8");
 	doc = doc_seal(text, strlen(text));
 	if (doc < 0)
 		return err_errno(err, -doc, "write a request");
@@ -227,23 +229,22 @@ static void box_answer(void *arg, const struct order_answer *answer, int *fds,
 	asking_free(a);
 }
 
+/* Without a single member it would be another request: NULL. */
 static json_t *box_request(const struct box *b)
 {
 	json_t *o = json_object();
-	json_t *command = parse_value(b->command);
 
-	(void)json_object_set_new(o, "settings", parse_value(b->settings));
-	if (command)
-		(void)json_object_set_new(o, "command", command);
-	if (b->code)
-		(void)json_object_set_new(o, "code", parse_value(b->code));
-	if (b->has_no_main)
-		(void)json_object_set_new(o, "box_only", json_true());
-	(void)json_object_set_new(o, "run", json_string(b->run));
-	(void)json_object_set_new(o, "box", json_string(b->id));
-	(void)json_object_set_new(o, "face", json_string(b->face));
-	(void)json_object_set_new(o, "clamp", json_boolean(b->clamp));
-	return o;
+	if (doc_put(o, "settings", parse_value(b->settings)) &&
+	    (!b->command || doc_put(o, "command", parse_value(b->command))) &&
+	    (!b->code || doc_put(o, "code", parse_value(b->code))) &&
+	    (!b->has_no_main || doc_put(o, "box_only", json_true())) &&
+	    doc_put(o, "run", json_string(b->run)) &&
+	    doc_put(o, "box", json_string(b->id)) &&
+	    doc_put(o, "face", json_string(b->face)) &&
+	    doc_put(o, "clamp", json_boolean(b->clamp)))
+		return o;
+	json_decref(o);
+	return NULL;
 }
 
 int box_prepare(struct box *b, prepared_fn *done, void *arg, struct err *err)
@@ -275,44 +276,54 @@ int box_prepare(struct box *b, prepared_fn *done, void *arg, struct err *err)
 
 /* ---- a program in it ---- */
 
+static json_t *pair(const char *key, const json_t *v)
+{
+	const char *text = json_string_value(v);
+
+	return json_sprintf("%s=%s", key, text ? text : "");
+}
+
+static bool put_words(json_t *list, const struct strv *v, size_t from)
+{
+	for (size_t i = from; i < v->n; i++)
+		if (json_array_append_new(list, json_string(v->v[i])) < 0)
+			return false;
+	return true;
+}
+
 /* The box's variables as a list, then these. */
 static json_t *merge_env(const json_t *old, const struct strv *more)
 {
 	json_t *list = json_is_array(old) ? json_deep_copy(old) : json_array();
+	bool is_good = true;
 	const char *key;
 	json_t *v;
 
 	if (json_is_object(old))
-		json_object_foreach((json_t *)old, key, v)(void)
-			json_array_append_new(
-				list,
-				json_sprintf("%s=%s", key,
-					     json_string_value(v)
-						     ? json_string_value(v)
-						     : ""));
-	for (size_t i = 0; i < more->n; i++)
-		(void)json_array_append_new(list, json_string(more->v[i]));
-	return list;
+		json_object_foreach((json_t *)old, key, v)
+			is_good = is_good &&
+				  json_array_append_new(list, pair(key, v)) ==
+					  0;
+	if (is_good && put_words(list, more, 0))
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 static json_t *exec_settings(const struct exec *e)
 {
 	json_t *s = parse_value(e->box->settings);
 
-	if (!s)
-		return json_object();
-	if (e->env.n)
-		(void)json_object_set_new(s, "env",
-					  merge_env(json_object_get(s, "env"),
-						    &e->env));
-	if (e->workdir)
-		(void)json_object_set_new(s, "workdir",
-					  json_string(e->workdir));
-	if (e->user && *e->user)
-		(void)json_object_set_new(s, "user", json_string(e->user));
-	(void)json_object_set_new(s, "tty", json_boolean(e->tty));
-	(void)json_object_set_new(s, "interactive", json_boolean(e->has_stdin));
-	return s;
+	if ((!e->env.n ||
+	     doc_put(s, "env",
+		     merge_env(json_object_get(s, "env"), &e->env))) &&
+	    (!e->workdir || doc_put(s, "workdir", json_string(e->workdir))) &&
+	    (!e->user || doc_put(s, "user", json_string(e->user))) &&
+	    doc_put(s, "tty", json_boolean(e->tty)) &&
+	    doc_put(s, "interactive", json_boolean(e->has_stdin)))
+		return s;
+	json_decref(s);
+	return NULL;
 }
 
 static json_t *exec_request(const struct exec *e)
@@ -320,21 +331,21 @@ static json_t *exec_request(const struct exec *e)
 	json_t *o = json_object();
 	json_t *command = json_array();
 
-	for (size_t i = e->shim_skip; i < e->command.n; i++)
-		(void)json_array_append_new(command,
-					    json_string(e->command.v[i]));
-	(void)json_object_set_new(o, "settings", exec_settings(e));
-	if (e->code)
-		(void)json_object_set_new(o, "code", parse_value(e->code));
-	if (e->command.n)
-		(void)json_object_set(o, "command", command);
+	if (put_words(command, &e->command, e->shim_skip) &&
+	    doc_put(o, "settings", exec_settings(e)) &&
+	    (!e->code || doc_put(o, "code", parse_value(e->code))) &&
+	    (!e->command.n || doc_put(o, "command", json_incref(command))) &&
+	    doc_put(o, "run", json_string(e->run)) &&
+	    doc_put(o, "box", json_string(e->box->id)) &&
+	    doc_put(o, "face", json_string(e->box->face)) &&
+	    doc_put(o, "clamp", json_boolean(e->box->clamp)) &&
+	    doc_put(o, "exec", json_true())) {
+		json_decref(command);
+		return o;
+	}
 	json_decref(command);
-	(void)json_object_set_new(o, "run", json_string(e->run));
-	(void)json_object_set_new(o, "box", json_string(e->box->id));
-	(void)json_object_set_new(o, "face", json_string(e->box->face));
-	(void)json_object_set_new(o, "clamp", json_boolean(e->box->clamp));
-	(void)json_object_set_new(o, "exec", json_true());
-	return o;
+	json_decref(o);
+	return NULL;
 }
 
 static void exec_answer(void *arg, const struct order_answer *answer, int *fds,

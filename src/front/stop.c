@@ -201,7 +201,7 @@ void box_remove_now(struct box *b)
 	box_feeds_over(b);
 	if (b->is_shelved)
 		sessions_forget(b->m->sessions, b->shelf);
-	log_free(take_ptr(b->log));
+	/* Who still reads it has it open: it lives as long as they do. */
 	log_remove(b->m->logs_fd, b->id);
 	notes_remove(b);
 	box_unlink(b);

@@ -432,7 +432,7 @@ TEST(the_usual_body_is_accepted)
 	r = fake_ask("POST", "/v1.50/containers/create?name=one", body);
 	CHECK_INT(r->status, 201);
 	CHECK_HAS(fake_out(r), "{\"Id\":\"" A64 "\",\"Warnings\":[]}");
-	CHECK_STR(fake.settings, "{\"image\":\"host\",\"read_only\":false}");
+	CHECK_STR(fake.settings, "{\"image\":\"host\"}");
 	CHECK_STR(fake.command, "true");
 	CHECK_STR(fake.name, "one");
 	CHECK(fake.want.auto_remove && fake.want.clamp && !fake.want.tty);
@@ -454,7 +454,7 @@ TEST(autogens_body)
 	CHECK_STR(fake.settings,
 		  "{\"image\":\"python:3-slim\",\"workdir\":\"/workspace\","
 		  "\"volumes\":[\"/tmp/w:/workspace:rw\"],\"entrypoint\":["
-		  "\"/bin/sh\"],\"read_only\":false}");
+		  "\"/bin/sh\"]}");
 	CHECK(fake.want.tty && fake.want.auto_remove && !fake.want.command);
 }
 
@@ -511,7 +511,6 @@ TEST(what_is_asked_arrives)
 		    "128}]"),
 		  "\"ulimit\":[\"nofile=64:128\"]" },
 		{ H("\"OomScoreAdj\":500"), "\"oom_score_adj\":500" },
-		{ H("\"GroupAdd\":[\"44\"]"), "\"group_add\":[\"44\"]" },
 		{ H("\"ExtraHosts\":[\"a:1.2.3.4\"]"),
 		  "\"add_host\":[\"a:1.2.3.4\"]" },
 		{ H("\"StorageOpt\":{\"size\":\"1g\"}"),
@@ -562,9 +561,7 @@ TEST(what_the_policy_says_of_the_face)
 		    "\"exec\":{\"on_disconnect\":\"kill\",\"children\":\"kill\""
 		    ",\"shims\":false,\"max_output\":77}}}";
 	expect("POST", "/containers/create",
-	       "{\"Image\":\"i\",\"User\":\"root\",\"HostConfig\":{\"GroupAdd\""
-	       ":[\"0\"]}}",
-	       201, "\"Warnings\":[]");
+	       "{\"Image\":\"i\",\"User\":\"root\"}", 201, "\"Warnings\":[]");
 	CHECK_HAS(fake.settings, "\"user\":\"root\"");
 	CHECK(fake.want.kill_on_disconnect && fake.want.kill_exec_rest);
 	CHECK(!fake.want.shims);
@@ -679,6 +676,18 @@ TEST(lowered_numbers_are_told)
 	expect("POST", "/containers/create", "{\"Image\":\"host\"}", 201,
 	       "[\"cordon: Memory 8589934592 lowered to policy maximum "
 	       "536870912\",\"cordon: more\"]");
+}
+
+/* Without a word of the client, the policy's holds; and it is said. */
+TEST(a_root_that_is_read_only_by_policy_is_told)
+{
+	fake_reset();
+	fake.spec = "{\"read_only\":true}";
+	expect("POST", "/containers/create", "{\"Image\":\"host\"}", 201,
+	       "the root file system is read-only");
+	expect("POST", "/containers/create",
+	       "{\"Image\":\"host\",\"HostConfig\":{\"ReadonlyRootfs\":true}}",
+	       201, "\"Warnings\":[]");
 }
 
 TEST(create_is_404_only_for_an_image)
@@ -928,11 +937,24 @@ TEST(inspect_shows_what_is_in_force)
 		    "\"/bin/sh\",\"-c\"],\"env\":[\"X=1\"],\"volumes\":[{"
 		    "\"source\":\"/a\",\"target\":\"/b\",\"mode\":\"rw\"}]}";
 	fake_box(BOX_RUNNING);
+	fake.image_says = "[]";
 	r = fake_ask("GET", "/containers/web/json?size=1", NULL);
 	CHECK_INT(r->status, 200);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		CHECK_HAS(fake_out(r), parts[i]);
 	fake_done(r);
+}
+
+TEST(sizes_are_the_images)
+{
+	fake_reset();
+	fake.spec = "{\"image_id\":\"sha256:11\"}";
+	fake_box(BOX_RUNNING);
+	fake.image_says = "[{\"id\":\"sha256:11\",\"names\":[],\"size\":77}]";
+	expect("GET", "/containers/json?size=1", NULL, 200,
+	       "\"SizeRw\":0,\"SizeRootFs\":77");
+	expect("GET", "/containers/web/json?size=true", NULL, 200,
+	       "\"SizeRootFs\":77");
 }
 
 /* ---- streams ---- */
@@ -1041,6 +1063,15 @@ TEST(execs)
 	       "\"Privileged\":false,\"ConsoleSize\":[24,80]}",
 	       201, "{\"Id\":\"" E64 "\"}");
 	CHECK_STR(fake.exec_env, "A=b");
+	expect("POST", "/containers/web/exec",
+	       "{\"Cmd\":[\"a\"],\"User\":\"0\"}", 201,
+	       "\"Warnings\":[\"cordon: User 0 is replaced");
+	CHECK_STR(fake.exec_user, "");
+	expect("POST", "/containers/web/exec",
+	       "{\"Cmd\":[\"sh\",\"-c\",\"x\"],\"Env\":[\"A=b\"],\"WorkingDir\""
+	       ":\"/w\",\"User\":\"nobody\",\"AttachStdout\":true,"
+	       "\"AttachStderr\":true,\"ConsoleSize\":[24,80]}",
+	       201, E64);
 	CHECK_STR(fake.exec_dir, "/w");
 	CHECK_STR(fake.exec_user, "nobody");
 	CHECK_INT(fake.exec_want.rows, 24);
@@ -1062,6 +1093,30 @@ TEST(execs)
 	expect("GET", "/exec/" E64 "/json", NULL, 200,
 	       "\"ProcessConfig\":{\"tty\":false,\"entrypoint\":\"sh\","
 	       "\"arguments\":[\"-c\",\"x\"]");
+}
+
+TEST(a_box_has_one_user)
+{
+	static const struct {
+		const char *user;
+		int status;
+	} rows[] = { { "65534", 201 },        { "65534:65534", 201 },
+		     { "nobody", 201 },       { "", 201 },
+		     { "1234", 403 },         { "65534:1", 403 },
+		     { "nobody:users", 403 }, { "somebody", 403 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char body[128];
+
+		fake_reset();
+		fake.spec = "{\"uid\":65534,\"gid\":65534}";
+		fake_box(BOX_RUNNING);
+		(void)snprintf(body, sizeof(body),
+			       "{\"Cmd\":[\"a\"],\"User\":\"%s\"}",
+			       rows[i].user);
+		expect("POST", "/containers/web/exec", body, rows[i].status,
+		       rows[i].status == 403 ? "cordon: User " : NULL);
+	}
 }
 
 TEST(an_exec_that_cannot_start_says_why_in_its_stream)
@@ -1204,7 +1259,7 @@ TEST(figures)
 	       "\"memory_stats\":{\"usage\":5000");
 	r = fake_ask("GET", "/containers/web/stats", NULL);
 	CHECK(r->is_begun && !r->has_ended);
-	CHECK_HAS(fake_out(r), "\"pids_stats\":{\"current\":3,\"limit\":128}");
+	CHECK_HAS(fake_out(r), "\"pids_stats\":{\"current\":2,\"limit\":128}");
 	CHECK_HAS(fake_out(r), "}\r\n");
 	fake_done(r);
 	expect("GET", "/containers/web/top", NULL, 200,

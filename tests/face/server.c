@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A face for tests/face/http.py, which drives it: server SOCKET. It says
+ * A face for tests/face/wire.py, which drives it: server SOCKET. It says
  * "ready", serves until its standard input ends, and then says how many
  * requests and pipes were let go.
  */

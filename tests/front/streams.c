@@ -139,6 +139,35 @@ TEST(l04_a_dead_client_does_not_hold_it_up)
 	fake_end();
 }
 
+/* The box is gone; who was attached still gets all that it wrote. */
+TEST(l16_removed_under_a_slow_client)
+{
+	const char *command[] = { "head", "-c", "3000000", "/dev/zero", NULL };
+	struct box_want want = { .face = "docker",
+				 .settings = "{}",
+				 .name = "gone",
+				 .command = command,
+				 .auto_remove = true };
+	struct waited w;
+	struct bag bag;
+	struct box *b;
+
+	fake_begin();
+	bag_init(&bag);
+	bag.room = 1000;
+	b = fake_box_of(&fake_alice, &want);
+	CHECK(attach(b, &bag, false, true, false));
+	fake_wait(&w, "gone", WAIT_REMOVED);
+	CHECK_INT(fake_start(b), 0);
+	CHECK(fake_until(&w.is_done, 5000));
+	CHECK_INT(bag.len, 1000);
+	bag.room = SIZE_MAX;
+	feed_ready(bag.feed);
+	CHECK(fake_until(&bag.is_over, 5000));
+	CHECK_INT(bag.len, 3000000);
+	fake_end();
+}
+
 static struct box *with_stdin(const char *script, bool once)
 {
 	const char *command[] = { "sh", "-c", script, NULL };

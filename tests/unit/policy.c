@@ -324,6 +324,16 @@ TEST(decide_numbers_and_the_rest)
 		{ "sandbox.memory\t64m\tc:4:1\n", "t=99000000", ALLOW },
 		{ "sandbox.timeout\t5s\tc:4:1\n", "t=5000001", DENY,
 		  "above the ceiling 5s" },
+		/* Where the whole root can be written, so can any place. */
+		{ "sandbox.read_only\tfalse\tc:4:1\n", "w=/run", ALLOW },
+		{ "sandbox.read_only\tfalse\tc:4:1\n"
+		  "sandbox.disk\t1k\tc:5:1\n",
+		  "w=/run", DENY, "above the ceiling 1k (c:5: sandbox.disk)" },
+		{ "sandbox.read_only\ttrue\tc:4:1\n", "w=/run", DENY,
+		  "may not be writable" },
+		{ "sandbox.read_only\tfalse\tc:4:1\n"
+		  "sandbox.writable.0\t/tmp\tc:5:1\n",
+		  "w=/run", DENY, "sandbox.writable" },
 		{ NULL, "u=0", ALLOW },
 		{ "", "u=0", ALLOW },
 		{ "sandbox.user\t7\tc:4:1\n", "u=7", ALLOW },

@@ -338,8 +338,6 @@ int making_container(struct making *k, json_t *body)
 	if (put_command(k) < 0 || put_env(k) < 0 ||
 	    take_volumes(k, json_object_get(k->config, "Volumes")) < 0)
 		return -1;
-	if (!json_object_get(k->settings, "read_only"))
-		json_object_set_new(k->settings, "read_only", json_false());
 	k->want.kill_on_disconnect = k->policy.kill_on_disconnect;
 	k->want.kill_exec_rest |= k->policy.kill_children;
 	k->want.log_max = k->policy.log_max;
@@ -410,6 +408,8 @@ static void number_text(const json_t *v, char *ret, size_t size)
 /* What was lowered, and what else the preparer had to say. */
 static void add_warnings(json_t *list, const struct box_view *v)
 {
+	json_t *extra = member_doc(v->extra);
+	json_t *spec = member_doc(v->spec);
 	json_t *clamped = v->clamped ? json_loads(v->clamped, 0, NULL) : NULL;
 	json_t *more = v->warnings ? json_loads(v->warnings, 0, NULL) : NULL;
 	json_t *row;
@@ -433,8 +433,19 @@ static void add_warnings(json_t *list, const struct box_view *v)
 	}
 	json_array_foreach(more, i, row) if (json_is_string(row))
 		json_array_append(list, row);
+	/* Not asked for is no request: the policy's own word holds. */
+	if (json_is_true(json_object_get(spec, "read_only")) &&
+	    !json_is_true(json_object_get(json_object_get(extra, "HostConfig"),
+					  "ReadonlyRootfs")))
+		json_array_append_new(
+			list,
+			json_string("cordon: the root file system is "
+				    "read-only: the policy does not state "
+				    "'read_only: false'"));
 	json_decref(clamped);
 	json_decref(more);
+	json_decref(extra);
+	json_decref(spec);
 }
 
 static void fail_create(struct create *c, const struct err *err)

@@ -82,8 +82,10 @@ static void top_done(void *arg, const struct box_process *v, size_t n,
 		return;
 	}
 	rows = json_array();
+	/* The first is Cordon's own. */
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(rows, top_row(t, &v[i]));
+		if (v[i].pid != 1)
+			json_array_append_new(rows, top_row(t, &v[i]));
 	titles = t->is_aux
 			 ? json_pack("[s,s,s,s,s,s,s,s,s,s,s]", "USER", "PID",
 				     "%CPU", "%MEM", "VSZ", "RSS", "TTY",
@@ -167,6 +169,8 @@ static json_t *cpu_of(const struct box_usage *u)
 static json_t *stats_of(const struct stats *s, const struct box_view *v)
 {
 	const struct box_usage *u = &s->now;
+	/* One of them is Cordon's own. */
+	json_int_t pids = (json_int_t)(u->pids > 0 ? u->pids - 1 : 0);
 	char now[40];
 	char before[40];
 	char name[300];
@@ -178,9 +182,9 @@ static json_t *stats_of(const struct stats *s, const struct box_view *v)
 		"{s:s,s:s,s:s,s:s,s:I,s:{s:I,s:I},s:o,s:o,s:{s:I,s:I,s:I,s:{s:"
 		"I}},s:{s:[]},s:{}}",
 		"read", now, "preread", before, "name", name, "id", v->id,
-		"num_procs", (json_int_t)u->pids, "pids_stats", "current",
-		(json_int_t)u->pids, "limit", (json_int_t)u->pids_limit,
-		"cpu_stats", cpu_of(u), "precpu_stats",
+		"num_procs", pids, "pids_stats", "current", pids, "limit",
+		(json_int_t)u->pids_limit, "cpu_stats", cpu_of(u),
+		"precpu_stats",
 		s->has_before ? cpu_of(&s->before)
 			      : cpu_of(&(struct box_usage){ 0 }),
 		"memory_stats", "usage", (json_int_t)u->memory, "max_usage",
@@ -248,17 +252,10 @@ static void stats_have(void *arg, const struct box_usage *u,
 		return;
 	}
 	is_last = !s->is_stream && s->has_before;
-	if (s->is_stream || is_last) {
-		struct http_request *r = s->ask.r;
-
+	if (!is_last)
 		uv_timer_start(s->timer, stats_tick, 1000, 0);
-		s->ask.r = r;
+	if (s->is_stream || is_last)
 		stats_send(s, b);
-		if (is_last)
-			return;
-	} else {
-		uv_timer_start(s->timer, stats_tick, 1000, 0);
-	}
 	s->before = s->now;
 	s->has_before = true;
 }
@@ -285,11 +282,18 @@ HANDLER(get_stats)
 {
 	struct docker *d = docker_of(ctx);
 	struct box *b = need_box(r, d);
+	struct box_view v;
 	struct stats *s;
 
 	if (!b)
 		return;
 	s = ask_new(r, d, sizeof(*s), stats_gone);
+	/* By its id from now on: it may get another name meanwhile. */
+	box_look(b, &v);
+	free(s->ask.name);
+	s->ask.name = strdup(v.id);
+	if (!s->ask.name)
+		abort();
 	s->is_stream = query_bool(r, "stream", true);
 	s->has_before = !s->is_stream && query_bool(r, "one-shot", false);
 	s->timer = calloc(1, sizeof(*s->timer));

@@ -360,32 +360,6 @@ TAKE(take_extra_hosts)
 	return list ? n : -1;
 }
 
-TAKE(take_groups)
-{
-	json_t *list = need_strs(k, v, w, false);
-	json_t *item;
-	size_t i;
-	int n = 0;
-
-	json_array_foreach(list, i, item)
-	{
-		const char *text = json_string_value(item);
-
-		if (!k->policy.allow_root_inside && *text &&
-		    (strcmp(text, "root") == 0 ||
-		     strspn(text, "0") == strlen(text))) {
-			n = say_no(&k->said, 403,
-				   "cordon: %s %.40s is refused: "
-				   "docker.allow_root_inside is false",
-				   w, text);
-			break;
-		}
-		set_add(k, "group_add", text);
-	}
-	json_decref(list);
-	return list ? n : -1;
-}
-
 /* Always satisfied: no box has any capability. */
 TAKE(take_cap_drop)
 {
@@ -448,7 +422,6 @@ const struct field host_fields[] = {
 	{ "RestartPolicy", FIELD_TAKEN, take_restart, NULL },
 	{ "LogConfig", FIELD_TAKEN, take_log, NULL },
 	{ "ExtraHosts", FIELD_TAKEN, take_extra_hosts, NULL },
-	{ "GroupAdd", FIELD_TAKEN, take_groups, NULL },
 	{ "CapDrop", FIELD_TAKEN, take_cap_drop, NULL },
 	{ "ConsoleSize", FIELD_TAKEN, take_console, NULL },
 	{ "Isolation", FIELD_TAKEN, take_isolation, NULL },
@@ -462,6 +435,8 @@ const struct field host_fields[] = {
 	{ "Runtime", FIELD_TAKEN, take_runtime, NULL },
 	{ "Privileged", FIELD_REFUSED, NULL, "sandboxes are never privileged" },
 	{ "CapAdd", FIELD_REFUSED, NULL, "no box has capabilities" },
+	{ "GroupAdd", FIELD_REFUSED, NULL,
+	  "a box has one group, that of User uid:gid" },
 	{ "Devices", FIELD_REFUSED, NULL, NO_DEVICE },
 	{ "DeviceRequests", FIELD_REFUSED, NULL, NO_DEVICE },
 	{ "DeviceCgroupRules", FIELD_REFUSED, NULL, NO_DEVICE },

@@ -15,12 +15,23 @@
 
 /* ---- the list ---- */
 
-static json_t *host_row(void)
+/* It is as old as what looks after it. */
+static int64_t host_ns(struct docker *d)
 {
-	return json_pack("{s:s,s:s,s:[s],s:[],s:i,s:i,s:i,s:i,s:{}}", "Id",
+	static const struct peer nobody = { .uid = 65534, .fd = NO_FD };
+	struct manager_view v = { 0 };
+
+	manager_look(d->m, &nobody, &v);
+	return v.started_ns;
+}
+
+static json_t *host_row(struct docker *d)
+{
+	return json_pack("{s:s,s:s,s:[s],s:[],s:I,s:i,s:i,s:i,s:{}}", "Id",
 			 host_id(), "ParentId", "", "RepoTags", "host:latest",
-			 "RepoDigests", "Created", 0, "Size", 0, "SharedSize",
-			 -1, "Containers", -1, "Labels");
+			 "RepoDigests", "Created",
+			 (json_int_t)(host_ns(d) / 1000000000), "Size", 0,
+			 "SharedSize", -1, "Containers", -1, "Labels");
 }
 
 /* "2026-01-02T03:04:05Z" as seconds; 0 unknown. */
@@ -74,6 +85,7 @@ static json_t *row_of(json_t *image)
 }
 
 struct image_query {
+	struct docker *d;
 	struct image_job *job;
 	images_fn *done;
 	void *arg;
@@ -93,7 +105,7 @@ static void listed(void *arg, json_t *doc, const struct err *err)
 		if (row)
 			json_array_append_new(out, row);
 	}
-	json_array_append_new(out, host_row());
+	json_array_append_new(out, host_row(q->d));
 	q->done(q->arg, out, err);
 	json_decref(out);
 	free(q);
@@ -107,6 +119,7 @@ struct image_query *images_list(struct docker *d, const struct peer *peer,
 
 	if (!q)
 		abort();
+	q->d = d;
 	q->done = done;
 	q->arg = arg;
 	q->job = image_job_new(d, peer, args, false, listed, q, err);
@@ -270,17 +283,19 @@ HANDLER(get_images)
 
 /* ---- one ---- */
 
-static json_t *host_doc(void)
+static json_t *host_doc(struct docker *d)
 {
 	struct utsname u;
+	char when[40];
 
 	(void)uname(&u);
+	time_format(host_ns(d), when);
 	return json_pack(
 		"{s:s,s:[s],s:[],s:s,s:s,s:s,s:s,s:s,s:i,s:{s:s},s:{s:[s],s:[s]"
 		",s:n,s:s,s:s,s:n,s:{},s:n},s:{s:s,s:[]},s:[]}",
 		"Id", host_id(), "RepoTags", "host:latest", "RepoDigests",
 		"Parent", "", "Comment", "the programs of this machine",
-		"Created", "1970-01-01T00:00:00Z", "Architecture",
+		"Created", when, "Architecture",
 		strcmp(u.machine, "x86_64") == 0    ? "amd64"
 		: strcmp(u.machine, "aarch64") == 0 ? "arm64"
 						    : u.machine,
@@ -370,7 +385,7 @@ static void inspect(struct http_request *r, struct docker *d,
 HANDLER(get_image)
 {
 	if (ref_is_host(http_param(r, 0)))
-		answer_json(r, 200, host_doc());
+		answer_json(r, 200, host_doc(docker_of(ctx)));
 	else
 		inspect(r, docker_of(ctx), image_have);
 }

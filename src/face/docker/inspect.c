@@ -168,6 +168,24 @@ static void put_default(json_t *object, const char *name, json_t *value)
 	json_decref(value);
 }
 
+/* Who asked for root and did not get it sees who it is instead. */
+static void put_user(json_t *config, json_t *spec)
+{
+	const char *asked = member_str(config, "User");
+	json_t *uid = json_object_get(spec, "uid");
+	bool is_root = strcmp(asked, "root") == 0 ||
+		       strncmp(asked, "root:", 5) == 0 ||
+		       (*asked == '0' && (asked[strspn(asked, "0")] == ':' ||
+					  !asked[strspn(asked, "0")]));
+	char text[24];
+
+	if (!is_root || !json_is_integer(uid) || !json_integer_value(uid))
+		return;
+	(void)snprintf(text, sizeof(text), "%lld",
+		       (long long)json_integer_value(uid));
+	json_object_set_new(config, "User", json_string(text));
+}
+
 static json_t *config_of(json_t *extra, json_t *spec, const struct box_view *v)
 {
 	json_t *c = json_copy(json_object_get(extra, "Config"));
@@ -187,6 +205,7 @@ static json_t *config_of(json_t *extra, json_t *spec, const struct box_view *v)
 	if (*member_str(spec, "workdir"))
 		json_object_set(c, "WorkingDir",
 				json_object_get(spec, "workdir"));
+	put_user(c, spec);
 	json_object_set_new(c, "Tty", json_boolean(v->tty));
 	json_object_set_new(c, "OpenStdin", json_boolean(v->open_stdin));
 	json_object_set_new(c, "StdinOnce", json_boolean(v->stdin_once));
@@ -284,7 +303,8 @@ static json_t *host_of(json_t *extra, json_t *spec, const struct box_view *v)
 	return h;
 }
 
-static json_t *ours(struct docker *d, const struct box_view *v, json_t *spec)
+static json_t *ours(struct docker *d, const struct box_view *v, json_t *extra,
+		    json_t *spec)
 {
 	static const struct peer root = { .fd = NO_FD };
 	struct manager_view m = { 0 };
@@ -294,9 +314,9 @@ static json_t *ours(struct docker *d, const struct box_view *v, json_t *spec)
 	manager_look(d->m, &root, &m);
 	if (v->cause)
 		json_object_set_new(used, "cause", json_string(v->cause));
-	return json_pack("{s:o,s:o,s:o,s:[],s:o,s:O}", "policy",
-			 member_doc(m.policy_note), "requested",
-			 member_doc(v->settings), "clamped",
+	return json_pack("{s:o,s:O,s:o,s:o,s:[],s:o,s:O}", "policy",
+			 member_doc(m.policy_note), "requested", extra,
+			 "settings", member_doc(v->settings), "clamped",
 			 clamped ? clamped : json_array(), "denials",
 			 "resources_used", used, "effective", spec);
 }
@@ -342,7 +362,7 @@ json_t *inspect_box(struct docker *d, struct box *b)
 			"ProcessLabel", "", "MountLabel", "", "ResolvConfPath",
 			"");
 	if (out)
-		json_object_set_new(out, "Cordon", ours(d, &v, spec));
+		json_object_set_new(out, "Cordon", ours(d, &v, extra, spec));
 	json_decref(extra);
 	json_decref(spec);
 	return out;
@@ -359,6 +379,8 @@ HANDLER(get_container)
 	if (doc && query_bool(r, "size", false)) {
 		json_object_set_new(doc, "SizeRw", json_integer(0));
 		json_object_set_new(doc, "SizeRootFs", json_integer(0));
+		answer_sized(r, d, doc);
+		return;
 	}
 	answer_json(r, 200, doc);
 }

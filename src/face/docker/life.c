@@ -151,7 +151,8 @@ static void waited(void *arg, int exit_code, const char *error)
 	char *text;
 
 	w->ask.call = NULL;
-	if (error && *error)
+	/* Why it could not be started was told to whoever started it. */
+	if (error && *error && (exit_code < 126 || exit_code > 128))
 		json_object_set_new(doc, "Error",
 				    json_pack("{s:s}", "Message", error));
 	if (!w->is_begun) {

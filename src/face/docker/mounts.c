@@ -31,8 +31,8 @@ static int add_bind(struct making *k, const char *from, const char *to,
 
 	if (*from != '/')
 		return say_no(&k->said, 501,
-			      "cordon: %s: the volume %.60s: named volumes is "
-			      "not supported; bind a directory",
+			      "cordon: %s: the named volume %.60s is not "
+			      "supported; bind a directory",
 			      where, from);
 	if (check_path(k, from, where) < 0 || check_path(k, to, where) < 0)
 		return -1;
@@ -192,8 +192,8 @@ static int mount_bind(struct making *k, json_t *m, const char *where)
 	if (is_requested(json_object_get(o, "NonRecursive")) ||
 	    is_requested(json_object_get(o, "ReadOnlyNonRecursive")))
 		return say_no(&k->said, 501,
-			      "cordon: %s.BindOptions: mounts that are not "
-			      "recursive is not supported",
+			      "cordon: %s.BindOptions.NonRecursive is not "
+			      "supported",
 			      where);
 	if (is_requested(json_object_get(o, "CreateMountpoint")))
 		return say_no(&k->said, 501,
@@ -245,8 +245,8 @@ static int mount_volume(struct making *k, json_t *m, const char *where)
 
 	if (*source)
 		return say_no(&k->said, 501,
-			      "cordon: %s: the volume %.60s: named volumes is "
-			      "not supported; bind a directory",
+			      "cordon: %s: the named volume %.60s is not "
+			      "supported; bind a directory",
 			      where, source);
 	if (is_requested(json_object_get(json_object_get(m, "VolumeOptions"),
 					 "DriverConfig")))

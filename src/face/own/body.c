@@ -239,3 +239,15 @@ void own_doc_list(const char *json, const char *name, struct strv *ret)
 	}
 	json_decref(root);
 }
+
+char *own_doc_default(const char *json, const char *name, const char *text)
+{
+	json_t *root = json_loads(json ? json : "{}", FLAGS, NULL);
+	char *out = NULL;
+
+	if (root && (json_object_get(root, name) ||
+		     json_object_set_new(root, name, json_string(text)) == 0))
+		out = json_dumps(root, JSON_COMPACT);
+	json_decref(root);
+	return out;
+}

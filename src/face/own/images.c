@@ -55,8 +55,13 @@ static void out_ready(void *data)
 
 static void fail(struct imaging *i, const struct err *err)
 {
-	struct err e = *err;
+	static const char ours[] = "cordon: ";
+	struct err e = { .code = err->code };
+	const char *text = err->text;
 
+	if (strncmp(text, ours, sizeof(ours) - 1) == 0)
+		text += sizeof(ours) - 1;
+	(void)err_set(&e, err->code, "%s", text);
 	/* Not found, ambiguous, or in use; the text says which. */
 	if (e.code == STATUS_NO)
 		e.code = strstr(e.text, "in use") || strstr(e.text, "using")

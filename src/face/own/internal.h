@@ -93,6 +93,9 @@ double own_doc_number(const char *json, const char *name, double other);
 /* Adds the strings of a list; name NULL: the document is the list. */
 void own_doc_list(const char *json, const char *name, struct strv *ret);
 
+/* With this member where it has none; the caller's. NULL: no memory. */
+char *own_doc_default(const char *json, const char *name, const char *text);
+
 /* result.c: the document of a run (cordon-result(5)), the caller's. */
 struct capture;
 struct wire_outcome;

@@ -24,7 +24,8 @@
 #include "box/wire.h"
 #include "face/own/internal.h"
 
-#define MAX_KEPT (64U << 20) /* of each stream */
+#define RUN_TIMEOUT "30s"
+#define MAX_KEPT    (64U << 20) /* of each stream */
 
 struct running {
 	TAILQ_ENTRY(running) all;
@@ -36,6 +37,7 @@ struct running {
 	bool has_end, has_output_end; /* both: it is over */
 	struct box *box;              /* a fresh one, referenced */
 	char exec[65];                /* or this */
+	char run[33];                 /* on the ledger, when it has begun */
 	struct call *call;
 	struct feed *feed;
 	struct capture out, err, both;
@@ -77,6 +79,7 @@ static void begin_events(struct running *n)
 	json_open(&j, NULL, '{');
 	json_str(&j, "event", "started");
 	json_str(&j, "id", n->id);
+	json_str(&j, "run", n->run);
 	json_close(&j, '}');
 	send_line(n, &b);
 }
@@ -111,12 +114,51 @@ static void let_box_go(struct running *n)
 	box_unref(b);
 }
 
+/* Who ended it is known to the manager, which did it. */
+static void correct(struct wire_outcome *o, const char *cause)
+{
+	if (cause && strcmp(cause, "timeout") == 0 && o->end == WIRE_BY_CANCEL)
+		o->end = WIRE_BY_TIMEOUT;
+}
+
+/* Its box, and what is known of its end; false: nothing is. */
+static bool look(struct running *n, struct box_view *box,
+		 struct wire_outcome *ret)
+{
+	const struct wire_outcome *o = NULL;
+	const char *cause = NULL;
+	struct exec_view v;
+	struct box *b = n->box;
+
+	if (n->exec[0]) {
+		const struct exec *e = exec_find(n->m, http_peer(n->r), n->exec,
+						 NULL);
+
+		if (!e)
+			return false;
+		exec_look(e, &v);
+		cause = v.cause;
+		o = exec_outcome(e);
+		b = box_find(n->m, http_peer(n->r), v.box, NULL);
+	}
+	if (b)
+		box_look(b, box);
+	if (n->box) {
+		cause = box->cause;
+		o = box_outcome(n->box);
+	}
+	if (!o)
+		return false;
+	*ret = *o;
+	correct(ret, cause);
+	return true;
+}
+
 static char *document(struct running *n)
 {
 	struct run_facts f = {
-		.id = n->id,
+		.id = n->run[0] ? n->run : n->id,
 		.is_code = n->is_code,
-		.refusal = n->refusal.code ? &n->refusal : NULL,
 		.cancel_reason = n->was_cancelled ? "cancelled by a request"
 						  : NULL,
 		.out = &n->out,
@@ -124,20 +166,15 @@ static char *document(struct running *n)
 		.both = &n->both,
 		.timeout_us = n->timeout_us,
 	};
-	const struct exec *e = NULL;
 	struct box_view v = { 0 };
+	struct wire_outcome o;
 
-	if (n->box) {
-		box_look(n->box, &v);
-		f.outcome = box_outcome(n->box);
-	} else if (n->exec[0]) {
-		e = exec_find(n->m, http_peer(n->r), n->exec, NULL);
-		f.outcome = e ? exec_outcome(e) : NULL;
-	}
-	f.spec = v.spec;
-	f.warnings = v.warnings;
-	if (!f.outcome && !f.refusal)
+	if (look(n, &v, &o))
+		f.outcome = &o;
+	else if (!n->refusal.code)
 		(void)err_set(&n->refusal, MGR_LOST, "its end was not seen");
+	f.spec = v.spec;
+	f.warnings = n->box ? v.warnings : NULL;
 	f.refusal = n->refusal.code ? &n->refusal : NULL;
 	return own_result(&f);
 }
@@ -194,26 +231,40 @@ static void refuse(struct running *n, const struct err *err)
 
 /* streams */
 
+static void keep_output(struct running *n, int stream, const char *data,
+			size_t len)
+{
+	capture_add(stream == 1 ? &n->out : &n->err, data, len);
+	if (n->is_code)
+		capture_add(&n->both, data, len);
+}
+
+/* As lines, as far as there is room: one may be six times as long. */
+static size_t pass_output(struct running *n, int stream, const char *data,
+			  size_t len)
+{
+	size_t taken = 0;
+
+	while (taken < len && n->is_begun) {
+		size_t some = MIN(len - taken, 8192);
+
+		if (http_room(n->r) < 7 * some)
+			break;
+		send_output(n, stream, data + taken, some);
+		taken += some;
+	}
+	n->is_blocked = taken < len;
+	return taken;
+}
+
 static size_t on_output(void *arg, int stream, const char *data, size_t len)
 {
 	struct running *n = arg;
-	size_t some = MIN(len, 16384);
 
-	/* A line in JSON may be six times as long. */
-	if (n->has_events && (!n->is_begun || http_room(n->r) < 7 * some)) {
-		n->is_blocked = true;
-		return 0;
-	}
 	if (n->has_events)
-		send_output(n, stream, data, some);
-	else
-		some = len;
-	capture_add(stream == 1 ? &n->out : &n->err, data, some);
-	if (n->is_code)
-		capture_add(&n->both, data, some);
-	if (some < len)
-		n->is_blocked = true;
-	return some;
+		len = pass_output(n, stream, data, len);
+	keep_output(n, stream, data, len);
+	return len;
 }
 
 static void on_output_end(void *arg)
@@ -258,6 +309,11 @@ static struct sink sink_of(struct running *n)
 			      .arg = n };
 }
 
+static void keep_run(struct running *n, const char *run)
+{
+	(void)snprintf(n->run, sizeof(n->run), "%s", run ? run : "");
+}
+
 /* in a box of its own */
 
 static void on_waited(void *arg, int exit_code, const char *error)
@@ -300,6 +356,7 @@ static void on_box_made(void *arg, struct box *b, const struct err *err)
 					  .logs = true,
 					  .stream = true };
 	const struct sink sink = sink_of(n);
+	struct box_view v;
 
 	n->call = NULL;
 	if (err) {
@@ -307,6 +364,8 @@ static void on_box_made(void *arg, struct box *b, const struct err *err)
 		return;
 	}
 	n->box = box_ref(b);
+	box_look(b, &v);
+	keep_run(n, v.run);
 	n->feed = box_attach(b, &want, &sink, &n->refusal);
 	if (!n->feed) {
 		refuse(n, &n->refusal);
@@ -348,6 +407,7 @@ static void on_exec_made(void *arg, struct exec *e, const struct err *err)
 	}
 	exec_look(e, &v);
 	(void)snprintf(n->exec, sizeof(n->exec), "%s", v.id);
+	keep_run(n, v.run);
 	n->call = exec_start(e, &sink, &n->feed, on_exec_started, n);
 	if (n->feed)
 		feed_on_input(n->feed, give_input);
@@ -488,9 +548,11 @@ static struct running *running_new(struct http_request *r, struct manager *m,
 static void begin(struct running *n, const struct want *w)
 {
 	struct err err = { 0 };
+	/* Boxes of the daemon have no end of their own; a run has. */
+	_cleanup_free_ char *settings = own_doc_default(w->settings, "timeout",
+							RUN_TIMEOUT);
 	const struct box_want box = { .face = "cordon",
-				      .settings = w->settings ? w->settings
-							      : "{}",
+				      .settings = settings,
 				      .command = w->command,
 				      .code = w->code,
 				      .open_stdin = n->input != NULL,
@@ -507,8 +569,9 @@ static void begin(struct running *n, const struct want *w)
 	struct box *b;
 
 	if (!w->box) {
-		n->call = box_create(n->m, http_peer(n->r), &box, on_box_made,
-				     n);
+		if (settings)
+			n->call = box_create(n->m, http_peer(n->r), &box,
+					     on_box_made, n);
 	} else {
 		b = box_find(n->m, http_peer(n->r), w->box, &err);
 		if (!b) {
