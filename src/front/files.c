@@ -33,6 +33,7 @@ struct tar {
 	struct box *box; /* a reference */
 	char *path;
 	char root[256];
+	bool is_export; /* all of the root, under no name */
 
 	/* the thread's; it alone closes them */
 	uv_thread_t thread;
@@ -332,6 +333,10 @@ static void root_name(struct tar *t)
 {
 	size_t len = strlen(t->path);
 
+	if (t->is_export) {
+		t->root[0] = '\0';
+		return;
+	}
 	files_last_part(t->path, t->root);
 	if (strcmp(t->root, "/") == 0 ||
 	    (len >= 2 && strcmp(t->path + len - 2, "/.") == 0))
@@ -356,14 +361,15 @@ struct call *files_read(struct box *b, const char *path,
 		return NULL;
 	c->fn.stat = done;
 	c->deliver = deliver_stat;
-	t = tar_new(b, path, &err);
+	t = tar_new(b, *path ? path : "/", &err);
 	if (!t) {
 		call_end(c, &err);
 		return c;
 	}
+	t->is_export = !*path;
 	root_name(t);
 	t->feed = feed_new(b->m, &read_ops, sink, &err);
-	if (!t->feed || box_ask(b, FILES_STAT, path, exists, t, &err) < 0) {
+	if (!t->feed || box_ask(b, FILES_STAT, t->path, exists, t, &err) < 0) {
 		read_stop(t);
 		call_end(c, &err);
 		return c;

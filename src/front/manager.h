@@ -296,8 +296,8 @@ typedef void file_stat_fn(void *arg, const struct file_stat *st,
 struct call *files_stat(struct box *b, const char *path, file_stat_fn *done,
 			void *arg);
 /*
- * A tar of the path into the sink (stream 1). `done` comes first: it exists. If
- * it says that it does not, the feed is gone, without an end(). A tar that
+ * A tar of the path into the sink (stream 1); of "", all of the root, with
+ * names that begin there. `done` comes first: it exists. If it says that it does not, the feed is gone, without an end(). A tar that
  * could not be completed ends without its two blocks of zeros.
  */
 struct call *files_read(struct box *b, const char *path,

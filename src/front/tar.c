@@ -183,7 +183,7 @@ static int put_entry(struct reader *r, const struct files_entry *e,
 			archive_entry_set_filetype(t, types[i].type);
 	if (!t) /* sockets and devices are left out */
 		return 0;
-	archive_entry_set_pathname(t, r->name);
+	archive_entry_set_pathname(t, *r->root ? r->name : r->name + 1);
 	archive_entry_set_perm(t, e->mode & 07777);
 	archive_entry_set_mtime(t, e->mtime_ns / 1000000000,
 				(long)(e->mtime_ns % 1000000000));
@@ -229,8 +229,12 @@ static int copy_entries(struct reader *r, struct err *err)
 			return 0;
 		if (!entry_check(&e))
 			return strange(err);
-		if (read_names(r, &e, n == 0, err) < 0 ||
-		    put_entry(r, &e, err) < 0)
+		if (read_names(r, &e, n == 0, err) < 0)
+			return -err->code;
+		/* Without a name for it, the root itself is left out. */
+		if (n == 0 && !*r->root)
+			continue;
+		if (put_entry(r, &e, err) < 0)
 			return -err->code;
 		if (e.kind == 'f' && copy_data(r, e.size, err) < 0)
 			return -err->code;

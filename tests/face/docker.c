@@ -937,11 +937,24 @@ TEST(inspect_shows_what_is_in_force)
 		    "\"/bin/sh\",\"-c\"],\"env\":[\"X=1\"],\"volumes\":[{"
 		    "\"source\":\"/a\",\"target\":\"/b\",\"mode\":\"rw\"}]}";
 	fake_box(BOX_RUNNING);
+	fake.image_says = "[]";
 	r = fake_ask("GET", "/containers/web/json?size=1", NULL);
 	CHECK_INT(r->status, 200);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		CHECK_HAS(fake_out(r), parts[i]);
 	fake_done(r);
+}
+
+TEST(sizes_are_the_images)
+{
+	fake_reset();
+	fake.spec = "{\"image_id\":\"sha256:11\"}";
+	fake_box(BOX_RUNNING);
+	fake.image_says = "[{\"id\":\"sha256:11\",\"names\":[],\"size\":77}]";
+	expect("GET", "/containers/json?size=1", NULL, 200,
+	       "\"SizeRw\":0,\"SizeRootFs\":77");
+	expect("GET", "/containers/web/json?size=true", NULL, 200,
+	       "\"SizeRootFs\":77");
 }
 
 /* ---- streams ---- */
@@ -1080,6 +1093,30 @@ TEST(execs)
 	expect("GET", "/exec/" E64 "/json", NULL, 200,
 	       "\"ProcessConfig\":{\"tty\":false,\"entrypoint\":\"sh\","
 	       "\"arguments\":[\"-c\",\"x\"]");
+}
+
+TEST(a_box_has_one_user)
+{
+	static const struct {
+		const char *user;
+		int status;
+	} rows[] = { { "65534", 201 },        { "65534:65534", 201 },
+		     { "nobody", 201 },       { "", 201 },
+		     { "1234", 403 },         { "65534:1", 403 },
+		     { "nobody:users", 403 }, { "somebody", 403 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char body[128];
+
+		fake_reset();
+		fake.spec = "{\"uid\":65534,\"gid\":65534}";
+		fake_box(BOX_RUNNING);
+		(void)snprintf(body, sizeof(body),
+			       "{\"Cmd\":[\"a\"],\"User\":\"%s\"}",
+			       rows[i].user);
+		expect("POST", "/containers/web/exec", body, rows[i].status,
+		       rows[i].status == 403 ? "cordon: User " : NULL);
+	}
 }
 
 TEST(an_exec_that_cannot_start_says_why_in_its_stream)
@@ -1222,7 +1259,7 @@ TEST(figures)
 	       "\"memory_stats\":{\"usage\":5000");
 	r = fake_ask("GET", "/containers/web/stats", NULL);
 	CHECK(r->is_begun && !r->has_ended);
-	CHECK_HAS(fake_out(r), "\"pids_stats\":{\"current\":3,\"limit\":128}");
+	CHECK_HAS(fake_out(r), "\"pids_stats\":{\"current\":2,\"limit\":128}");
 	CHECK_HAS(fake_out(r), "}\r\n");
 	fake_done(r);
 	expect("GET", "/containers/web/top", NULL, 200,

@@ -29,7 +29,8 @@ static void archive_gone(struct ask *a)
 
 	if (x->feed)
 		feed_drop(x->feed);
-	if (x->writer && !x->has_ended)
+	/* Also after its end: then it is let go. */
+	if (x->writer)
 		files_writer_drop(x->writer);
 	free(x->path);
 }
@@ -59,7 +60,9 @@ static struct archive *archive_new(struct http_request *r, struct docker *d,
 	x->path = malloc(len);
 	if (!x->path)
 		abort();
-	(void)snprintf(x->path, len, "%s%s", *path == '/' ? "" : "/", path);
+	/* None at all is the whole root, for an export. */
+	(void)snprintf(x->path, len, "%s%s", *path == '/' || !*path ? "" : "/",
+		       path);
 	return x;
 }
 
@@ -200,7 +203,7 @@ HANDLER(get_export)
 	struct box *b = need_box(r, d);
 
 	if (b)
-		read_tar(r, d, b, "/", true);
+		read_tar(r, d, b, "", true);
 }
 
 /* ---- in ---- */
@@ -222,7 +225,6 @@ static void put_done(void *arg, const struct err *err)
 	struct archive *x = arg;
 
 	x->has_ended = true;
-	x->writer = NULL;
 	if (err)
 		x->ended = *err;
 	if (x->is_taken)
@@ -236,14 +238,14 @@ static size_t put_body(void *data, const char *bytes, size_t len)
 	struct archive *x = data;
 
 	if (bytes && len > 0)
-		return x->writer ? files_writer_add(x->writer, bytes, len)
-				 : len;
+		return x->has_ended ? len
+				    : files_writer_add(x->writer, bytes, len);
 	if (x->is_taken)
 		return 0;
 	x->is_taken = true;
 	if (x->has_ended)
 		put_answer(x);
-	else if (x->writer)
+	else
 		files_writer_end(x->writer);
 	return 0;
 }

@@ -82,8 +82,10 @@ static void top_done(void *arg, const struct box_process *v, size_t n,
 		return;
 	}
 	rows = json_array();
+	/* The first is Cordon's own. */
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(rows, top_row(t, &v[i]));
+		if (v[i].pid != 1)
+			json_array_append_new(rows, top_row(t, &v[i]));
 	titles = t->is_aux
 			 ? json_pack("[s,s,s,s,s,s,s,s,s,s,s]", "USER", "PID",
 				     "%CPU", "%MEM", "VSZ", "RSS", "TTY",
@@ -167,6 +169,8 @@ static json_t *cpu_of(const struct box_usage *u)
 static json_t *stats_of(const struct stats *s, const struct box_view *v)
 {
 	const struct box_usage *u = &s->now;
+	/* One of them is Cordon's own. */
+	json_int_t pids = (json_int_t)(u->pids > 0 ? u->pids - 1 : 0);
 	char now[40];
 	char before[40];
 	char name[300];
@@ -178,9 +182,9 @@ static json_t *stats_of(const struct stats *s, const struct box_view *v)
 		"{s:s,s:s,s:s,s:s,s:I,s:{s:I,s:I},s:o,s:o,s:{s:I,s:I,s:I,s:{s:"
 		"I}},s:{s:[]},s:{}}",
 		"read", now, "preread", before, "name", name, "id", v->id,
-		"num_procs", (json_int_t)u->pids, "pids_stats", "current",
-		(json_int_t)u->pids, "limit", (json_int_t)u->pids_limit,
-		"cpu_stats", cpu_of(u), "precpu_stats",
+		"num_procs", pids, "pids_stats", "current", pids, "limit",
+		(json_int_t)u->pids_limit, "cpu_stats", cpu_of(u),
+		"precpu_stats",
 		s->has_before ? cpu_of(&s->before)
 			      : cpu_of(&(struct box_usage){ 0 }),
 		"memory_stats", "usage", (json_int_t)u->memory, "max_usage",

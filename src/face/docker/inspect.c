@@ -379,6 +379,8 @@ HANDLER(get_container)
 	if (doc && query_bool(r, "size", false)) {
 		json_object_set_new(doc, "SizeRw", json_integer(0));
 		json_object_set_new(doc, "SizeRootFs", json_integer(0));
+		answer_sized(r, d, doc);
+		return;
 	}
 	answer_json(r, 200, doc);
 }

@@ -170,6 +170,8 @@ json_t *inspect_box(struct docker *d, struct box *b);
 /* ---- list.c ---- */
 
 json_t *list_row(struct box *b, bool with_size);
+/* Takes a container's document, or a list of rows; their images' sizes first */
+void answer_sized(struct http_request *r, struct docker *d, json_t *doc);
 
 /* ---- images.c ---- */
 

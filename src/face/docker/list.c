@@ -105,6 +105,63 @@ json_t *list_row(struct box *b, bool with_size)
 	return row;
 }
 
+/* ---- sizes ---- */
+
+struct sized {
+	struct ask ask;
+	struct image_query *query;
+	json_t *doc;
+};
+
+static void sized_gone(struct ask *a)
+{
+	struct sized *s = (struct sized *)a;
+
+	if (s->query)
+		image_query_drop(s->query);
+	json_decref(s->doc);
+}
+
+/* What is in a row as ImageID is Image in a container's own document. */
+static void put_size(json_t *row, json_t *images)
+{
+	const char *id = member_str(row, "ImageID");
+	json_t *image;
+	size_t i;
+
+	if (!*id)
+		id = member_str(row, "Image");
+	json_array_foreach(images, i,
+			   image) if (strcmp(member_str(image, "Id"), id) == 0)
+		json_object_set(row, "SizeRootFs",
+				json_object_get(image, "Size"));
+}
+
+static void sized_have(void *arg, json_t *images, const struct err *err)
+{
+	struct sized *s = arg;
+	json_t *row;
+	size_t i;
+
+	(void)err;
+	s->query = NULL;
+	json_array_foreach(s->doc, i, row) put_size(row, images);
+	if (json_is_object(s->doc))
+		put_size(s->doc, images);
+	answer_json(s->ask.r, 200, json_incref(s->doc));
+}
+
+void answer_sized(struct http_request *r, struct docker *d, json_t *doc)
+{
+	struct sized *s = ask_new(r, d, sizeof(*s), sized_gone);
+	struct err err = { 0 };
+
+	s->doc = doc;
+	s->query = images_list(d, http_peer(r), sized_have, s, &err);
+	if (!s->query)
+		sized_have(s, NULL, &err);
+}
+
 /* ---- filters ---- */
 
 struct sieve {
@@ -239,7 +296,10 @@ static void answer_list(struct http_request *r, struct docker *d,
 					      list_row(boxes[i], with_size));
 	}
 	free(boxes);
-	answer_json(r, 200, out);
+	if (with_size)
+		answer_sized(r, d, out);
+	else
+		answer_json(r, 200, out);
 }
 
 HANDLER(get_containers)
