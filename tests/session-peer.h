@@ -103,6 +103,21 @@ static int connect_as(int listener, uid_t uid)
 	return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 }
 
+/* The other end of one: the kernel names who listens, and that is root. */
+static int connect_named(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(name.sun_path, sizeof(name.sun_path), "%s/c", peer_dir);
+	if (bind(sock, (struct sockaddr *)&name, sizeof(name)) < 0)
+		_exit(1);
+	(void)snprintf(name.sun_path, sizeof(name.sun_path), "%s/s", peer_dir);
+	if (connect(sock, (struct sockaddr *)&name, sizeof(name)) < 0)
+		_exit(1);
+	return sock;
+}
+
 static void peer_begin(void)
 {
 	char line[400];
@@ -230,9 +245,13 @@ TEST_WHERE(s51_nobody_is_taken_for_another, geteuid() == 0)
 	b = open_volume("theirs", "ro",
 			open("/dev/null", O_RDONLY | O_CLOEXEC));
 	CHECK_INT(b->outcome.err.code, ENOTSOCK);
-	/* What every box is made of needs nobody. */
+	/* What every box is made of needs nobody, and is nobody's. */
 	b = open_one("");
 	CHECK_INT(exit_of(run_sh(b, "test -x /usr/bin/env")), 0);
+	close_one(b, false);
+	b = open_want("user=1000 volume=/usr:/v:ro", NO_FD, 0);
+	CHECK(WAIT_FOR(b->ready || b->ended, 10000));
+	CHECK_INT(exit_of(run_sh(b, "test -e /v/bin && ! test -O /v")), 0);
 	close_one(b, false);
 	peer_end();
 }

@@ -13,6 +13,7 @@
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
+#include "cli/box-commands.h"
 #include "cli/opts.h"
 #include "cli/table.h"
 
@@ -35,7 +36,7 @@ static int64_t now_ms(void)
 /* ps */
 
 struct ps_flags {
-	bool all, quiet, no_trunc, json;
+	bool all, quiet, names, no_trunc, json;
 };
 
 static const struct opt ps_table[] = {
@@ -43,15 +44,17 @@ static const struct opt ps_table[] = {
 	  offsetof(struct ps_flags, all) },
 	{ "quiet", 'q', NULL, "ids only", OPT_SWITCH,
 	  offsetof(struct ps_flags, quiet) },
+	{ "names", 0, NULL, "names only", OPT_SWITCH,
+	  offsetof(struct ps_flags, names) },
 	{ "no-trunc", 0, NULL, "ids and commands in full", OPT_SWITCH,
 	  offsetof(struct ps_flags, no_trunc) },
 	{ "json", 0, NULL, "as JSON", OPT_SWITCH,
 	  offsetof(struct ps_flags, json) },
 };
 
-static const struct opts ps_opts = { .usage = "[FLAGS]",
-				     .v = ps_table,
-				     .n = ARRAY_SIZE(ps_table) };
+const struct opts ps_opts = { .usage = "[FLAGS]",
+			      .v = ps_table,
+			      .n = ARRAY_SIZE(ps_table) };
 
 /* "Up 3 minutes", "Exited (0) 2 hours ago", "Created" */
 static void put_state(const struct value *box, char *ret, size_t size)
@@ -104,8 +107,10 @@ static void put_box(struct table *t, const struct value *box,
 	(void)member_text(box, "id", id, sizeof(id));
 	if (!f->no_trunc)
 		id[12] = '\0';
-	if (f->quiet) {
-		printf("%s\n", id);
+	if (f->quiet || f->names) {
+		printf("%s\n",
+		       f->quiet ? id
+				: member_text(box, "name", name, sizeof(name)));
 		return;
 	}
 	put_command(box, command, sizeof(command), f->no_trunc ? 4000 : 30);
@@ -134,7 +139,7 @@ static void put_boxes(const struct buf *b, const struct ps_flags *f)
 		for (struct walk w = walk_start(&list);
 		     walk_next(&w, &name, &item);)
 			put_box(&t, &item, f);
-	if (!f->quiet)
+	if (!f->quiet && !f->names)
 		table_print(&t);
 	table_done(&t);
 }
@@ -160,9 +165,7 @@ int cmd_ps(int argc, char **argv)
 
 /* inspect */
 
-static const struct opts inspect_opts = { .usage = "BOX...",
-					  .min = 1,
-					  .max = -1 };
+const struct opts inspect_opts = { .usage = "BOX...", .min = 1, .max = -1 };
 
 /* One JSON list, as in Docker; those that are not there are told. */
 int cmd_inspect(int argc, char **argv)
@@ -198,7 +201,7 @@ int cmd_inspect(int argc, char **argv)
 
 /* top */
 
-static const struct opts top_opts = { .usage = "BOX", .min = 1, .max = 1 };
+const struct opts top_opts = { .usage = "BOX", .min = 1, .max = 1 };
 
 static void put_process(struct table *t, const struct value *p)
 {
@@ -272,10 +275,10 @@ static const struct opt stats_table[] = {
 	  offsetof(struct stats_flags, json) },
 };
 
-static const struct opts stats_opts = { .usage = "[FLAGS] [BOX...]",
-					.v = stats_table,
-					.n = ARRAY_SIZE(stats_table),
-					.max = -1 };
+const struct opts stats_opts = { .usage = "[FLAGS] [BOX...]",
+				 .v = stats_table,
+				 .n = ARRAY_SIZE(stats_table),
+				 .max = -1 };
 
 struct sample {
 	char id[80];

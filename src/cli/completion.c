@@ -8,6 +8,7 @@
 #include "base/util.h"
 #include "box/lang.h"
 #include "box/settings.h"
+#include "cli/box-commands.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
 #include "cli/words.h"
@@ -118,6 +119,58 @@ static void put_desk_cases(void)
 	}
 }
 
+/* Commands of boxes, for bash and zsh: "ps | exec", and each one's flags. */
+static void put_box_commands(void)
+{
+	const char *name;
+	struct opts o;
+
+	for (size_t i = 0; box_command(i, &name, &o); i++)
+		printf("%s%s", i ? " | " : "", name);
+}
+
+static void put_box_cases(void)
+{
+	const char *name;
+	struct opts o;
+
+	for (size_t i = 0; box_command(i, &name, &o); i++) {
+		printf("\t\t%s) known=\"", name);
+		for (size_t k = 0; k < o.n; k++)
+			printf("%s--%s", k ? " " : "", o.v[k].name);
+		printf("\" ;;\n");
+	}
+}
+
+#define BOX_NAMES "cordon ps -a --names 2>/dev/null"
+
+static void bash_boxes(void)
+{
+	printf("\t");
+	put_box_commands();
+	printf(")\n\t\tlocal known=\n\t\tcase ${COMP_WORDS[1]} in\n");
+	put_box_cases();
+	printf("\t\tesac\n\t\tcase $cur in\n"
+	       "\t\t-*) mapfile -t COMPREPLY < <(compgen -W \"$known\" -- "
+	       "\"$cur\") ;;\n"
+	       "\t\t*) mapfile -t COMPREPLY < <(compgen -W \"$(" BOX_NAMES
+	       ")\" -- \"$cur\"\n"
+	       "\t\t\t[ \"${COMP_WORDS[1]}\" != cp ] || compgen -f -- "
+	       "\"$cur\") ;;\n"
+	       "\t\tesac ;;\n");
+}
+
+static void zsh_boxes(void)
+{
+	printf("\t");
+	put_box_commands();
+	printf(")\n\t\tlocal known=\n\t\tcase $words[2] in\n");
+	put_box_cases();
+	printf("\t\tesac\n\t\tcompadd -- ${=known}\n"
+	       "\t\tcompadd -- ${(f)\"$(" BOX_NAMES ")\"}\n"
+	       "\t\t[[ $words[2] != cp ]] || _files ;;\n");
+}
+
 static void bash_flag(const char *name, char letter, const char *value,
 		      const char *help)
 {
@@ -145,7 +198,7 @@ static void bash(void)
 	       "\t\tmapfile -t COMPREPLY < <(compgen -W \"");
 	put_languages();
 	printf("\" -- \"$cur\")\n\t\treturn ;;\n\tesac\n"
-	       "\tcase ${COMP_WORDS[1]} in\n\trun)\n"
+	       "\tcase ${COMP_WORDS[1]} in\n\trun | create)\n"
 	       "\t\tcase $cur in\n"
 	       "\t\t-*) mapfile -t COMPREPLY < <(compgen -W \"");
 	each_flag(bash_flag);
@@ -161,8 +214,9 @@ static void bash(void)
 	       "\t\tcase ${COMP_WORDS[2]} in\n\t\tload|import)\n"
 	       "\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
 	       "\t\t*) mapfile -t COMPREPLY < <(compgen -W \"$(cordon image ls "
-	       "--names 2>/dev/null)\" -- \"$cur\") ;;\n\t\tesac ;;\n"
-	       "\tserve)\n\t\tcase $cur in\n"
+	       "--names 2>/dev/null)\" -- \"$cur\") ;;\n\t\tesac ;;\n");
+	bash_boxes();
+	printf("\tserve)\n\t\tcase $cur in\n"
 	       "\t\t-*) mapfile -t COMPREPLY < <(compgen -W \"");
 	put_serve_flags("--");
 	printf("\" -- \"$cur\") ;;\n"
@@ -201,7 +255,7 @@ static void zsh(void)
 	printf("#compdef cordon\n_cordon() {\n\tif (( CURRENT == 2 )); then\n"
 	       "\t\tcompadd ");
 	put_commands(" ");
-	printf("\n\t\treturn\n\tfi\n\tcase $words[2] in\n\trun)\n"
+	printf("\n\t\treturn\n\tfi\n\tcase $words[2] in\n\trun | create)\n"
 	       "\t\tshift words; (( CURRENT-- ))\n\t\t_arguments \\\n");
 	each_flag(zsh_flag);
 	printf("\t\t\t'*:file:_files' ;;\n"
@@ -213,8 +267,9 @@ static void zsh(void)
 	       "\tcompletion) compadd bash zsh fish ;;\n"
 	       "\tserve) compadd -- ");
 	put_serve_flags("--");
-	printf("; _files ;;\n"
-	       "\tdoctor) compadd -- --json ;;\n"
+	printf("; _files ;;\n");
+	zsh_boxes();
+	printf("\tdoctor) compadd -- --json ;;\n"
 	       "\tpolicy | approvals | audit)\n\t\tlocal known= files=\n"
 	       "\t\tcase \"${words[2,CURRENT-1]}\" in\n");
 	put_desk_cases();
@@ -275,6 +330,30 @@ static void fish_desk(void)
 	}
 }
 
+static void fish_boxes(void)
+{
+	const char *name;
+	struct opts o;
+
+	for (size_t i = 0; box_command(i, &name, &o); i++) {
+		for (size_t k = 0; k < o.n; k++) {
+			printf("complete -c cordon -n '" FISH_SEEN
+			       "%s; and not " FISH_SEEN "image' -l %s",
+			       name, o.v[k].name);
+			if (o.v[k].letter)
+				printf(" -s %c", o.v[k].letter);
+			printf("%s -d '", o.v[k].value ? " -r" : "");
+			put_plain(o.v[k].help);
+			printf("'\n");
+		}
+		if (strcmp(name, "ps") != 0)
+			printf("complete -c cordon -n '" FISH_SEEN
+			       "%s; and not " FISH_SEEN "image' -a '(" BOX_NAMES
+			       ")'\n",
+			       name);
+	}
+}
+
 static void fish(void)
 {
 	printf("complete -c cordon -f -n __fish_use_subcommand -a '");
@@ -289,6 +368,7 @@ static void fish(void)
 		printf("complete -c cordon -n '__fish_seen_subcommand_from "
 		       "serve' -l %s -r\n",
 		       serve_flag_at(i));
+	fish_boxes();
 	fish_desk();
 	printf("complete -c cordon -n '__fish_seen_subcommand_from image; and "
 	       "not __fish_seen_subcommand_from " IMAGE_COMMANDS

@@ -15,10 +15,11 @@
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
+#include "cli/box-commands.h"
 #include "cli/opts.h"
 #include "cli/tar.h"
 
-static const struct opts cp_opts = {
+const struct opts cp_opts = {
 	.usage = "BOX:PATH HOST|-   or   HOST|- BOX:PATH",
 	.min = 2,
 	.max = 2,

@@ -15,6 +15,7 @@
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
+#include "cli/box-commands.h"
 #include "cli/opts.h"
 #include "cli/stream.h"
 
@@ -61,7 +62,7 @@ static const struct opt exec_table[] = {
 	  AT(timeout) },
 };
 
-static const struct opts exec_opts = {
+const struct opts exec_opts = {
 	.usage = "[FLAGS] BOX CMD [ARG...]",
 	.v = exec_table,
 	.n = ARRAY_SIZE(exec_table),
@@ -198,7 +199,7 @@ static const struct opt attach_table[] = {
 	  offsetof(struct attach_flags, logs) },
 };
 
-static const struct opts attach_opts = {
+const struct opts attach_opts = {
 	.usage = "[FLAGS] BOX",
 	.v = attach_table,
 	.n = ARRAY_SIZE(attach_table),
@@ -281,7 +282,7 @@ static const struct opt log_table[] = {
 	  offsetof(struct log_flags, tail) },
 };
 
-static const struct opts log_opts = {
+const struct opts log_opts = {
 	.usage = "[FLAGS] BOX",
 	.v = log_table,
 	.n = ARRAY_SIZE(log_table),

@@ -13,6 +13,7 @@
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
+#include "cli/box-commands.h"
 #include "cli/opts.h"
 
 struct life_flags {
@@ -56,6 +57,19 @@ static const struct verb {
 	{ "unpause", "POST", "/v1/boxes/%s/resume", "BOX...", NULL, 0 },
 	{ "wait", "POST", "/v1/boxes/%s/wait", "BOX...", NULL, 0 },
 };
+
+bool life_opts(size_t i, const char **ret_name, struct opts *ret)
+{
+	if (i >= ARRAY_SIZE(verbs))
+		return false;
+	*ret_name = verbs[i].name;
+	*ret = (struct opts){ .usage = verbs[i].usage,
+			      .v = verbs[i].flags,
+			      .n = verbs[i].n_flags,
+			      .min = 1,
+			      .max = -1 };
+	return true;
+}
 
 static int add_query(char *path, size_t size, const struct life_flags *f,
 		     struct err *err)
@@ -108,19 +122,19 @@ static int do_one(const struct verb *v, const struct life_flags *f,
 
 int cmd_life(int argc, char **argv)
 {
-	const struct verb *v = verbs;
 	struct life_flags f = { 0 };
 	struct err err = { 0 };
-	struct opts opts = { .min = 1, .max = -1 };
+	const struct verb *v;
+	const char *name;
+	struct opts opts;
+	size_t at = 0;
 	int code = 0;
 	int n;
 
 	(void)argc;
-	while (strcmp(v->name, argv[0]) != 0)
-		v++;
-	opts.usage = v->usage;
-	opts.v = v->flags;
-	opts.n = v->n_flags;
+	while (life_opts(at, &name, &opts) && strcmp(name, argv[0]) != 0)
+		at++;
+	v = &verbs[at];
 	n = opts_read(&opts, argv, &f, &err);
 	if (n < 0) {
 		if (err.text[0])
@@ -130,7 +144,11 @@ int cmd_life(int argc, char **argv)
 	for (int i = 1; i <= n; i++) {
 		err = (struct err){ 0 };
 		if (do_one(v, &f, argv[i], &err) < 0) {
-			say("%s", err.text);
+			bool is_named = err.code == DAEMON_ABSENT ||
+					strstr(err.text, argv[i]);
+
+			say("%s%s%s", is_named ? "" : argv[i],
+			    is_named ? "" : ": ", err.text);
 			code = EXIT_OURS;
 		}
 		if (err.code == DAEMON_ABSENT)
@@ -139,9 +157,7 @@ int cmd_life(int argc, char **argv)
 	return code;
 }
 
-static const struct opts rename_opts = { .usage = "BOX NAME",
-					 .min = 2,
-					 .max = 2 };
+const struct opts rename_opts = { .usage = "BOX NAME", .min = 2, .max = 2 };
 
 int cmd_rename(int argc, char **argv)
 {

@@ -119,7 +119,7 @@ static int id_map_bind(const struct world *w, int mnt, const struct stat *st,
 	int r;
 
 	/* Else what its owner keeps private would be the box's to read. */
-	if (!peer_owns(b->peer, st))
+	if (!peer_owns(b->peer, st) || (b->stays && w->is_root && !b->peer))
 		return must ? err_set(err, EPERM,
 				      "it belongs to someone else than who "
 				      "asks; mount it read-only")

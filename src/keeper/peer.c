@@ -60,12 +60,15 @@ static const uint16_t devices[] = { 1 << 8 | 3, 1 << 8 | 5, 1 << 8 | 7,
 /*
  * Only a connection that was accepted from a listener with a name tells who
  * is at its other end: of a socketpair, or a listener, the kernel would name
- * whoever made it, which may be root.
+ * whoever made it, which may be root. So it would of a client's own end, which
+ * can have a name too; but then the listener at its other end has one.
  */
 static int check_socket(int sock, struct err *err)
 {
 	struct sockaddr_un name;
+	struct sockaddr_un other;
 	socklen_t len = sizeof(name);
+	socklen_t other_len = sizeof(other);
 	int type = 0;
 	int listens = 1;
 	socklen_t size = sizeof(int);
@@ -76,7 +79,9 @@ static int check_socket(int sock, struct err *err)
 	    getsockopt(sock, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0)
 		return err_errno(err, errno, "look at the peer's connection");
 	if (name.sun_family != AF_UNIX || type != SOCK_STREAM || listens ||
-	    len <= sizeof(name.sun_family) || name.sun_path[0] != '/')
+	    len <= sizeof(name.sun_family) || name.sun_path[0] != '/' ||
+	    (getpeername(sock, (struct sockaddr *)&other, &other_len) == 0 &&
+	     other_len > sizeof(other.sun_family)))
 		return err_set(err, EPERM,
 			       "the peer's connection is not one that a "
 			       "listener took");

@@ -60,6 +60,19 @@ static bool has_option(int sock, int name, int want)
 	       have == want;
 }
 
+/*
+ * The other end of a connection that somebody made has a listener's name; and
+ * of that the kernel would say who listens.
+ */
+static bool is_connected(int sock)
+{
+	struct sockaddr_un a;
+	socklen_t len = sizeof(a);
+
+	return getpeername(sock, (struct sockaddr *)&a, &len) == 0 &&
+	       len > sizeof(a.sun_family);
+}
+
 /* A connection that was accepted on one of our sockets. */
 static bool is_ours(const struct daemon *d, int sock)
 {
@@ -68,7 +81,7 @@ static bool is_ours(const struct daemon *d, int sock)
 
 	if (!has_option(sock, SO_DOMAIN, AF_UNIX) ||
 	    !has_option(sock, SO_TYPE, SOCK_STREAM) ||
-	    !has_option(sock, SO_ACCEPTCONN, 0) ||
+	    !has_option(sock, SO_ACCEPTCONN, 0) || is_connected(sock) ||
 	    getsockname(sock, (struct sockaddr *)&a, &len) < 0 ||
 	    !a.sun_path[0])
 		return false;

@@ -114,38 +114,45 @@ static int add_code(struct request *r, const struct value *lang,
 	return -err->code;
 }
 
+struct block {
+	struct value lang, code, name;
+};
+
+static int take_block(const struct value *v, struct block *ret, struct err *err)
+{
+	struct value key;
+	struct value any;
+
+	memset(ret, 0, sizeof(*ret));
+	if (value_type(v) != '{')
+		return bad(err, "a block of code is an object");
+	for (struct walk w = walk_start(v); walk_next(&w, &key, &any);) {
+		struct value *to = value_is(&key, "language")   ? &ret->lang
+				   : value_is(&key, "code")     ? &ret->code
+				   : value_is(&key, "filename") ? &ret->name
+								: NULL;
+
+		if (!to || to->len > 0)
+			return bad(err, "a block of code has language, code, "
+					"filename");
+		if (value_type(&any) != 'n')
+			*to = any;
+	}
+	return 0;
+}
+
 static int take_code(struct request *r, const struct value *v, struct err *err)
 {
 	struct value none;
 	struct value item;
+	struct block b;
 
 	if (value_type(v) != '[')
 		return bad(err, "code is a list");
-	for (struct walk w = walk_start(v); walk_next(&w, &none, &item);) {
-		struct value lang = { 0 };
-		struct value code = { 0 };
-		struct value name = { 0 };
-		struct value key;
-		struct value any;
-
-		if (value_type(&item) != '{')
-			return bad(err, "a block of code is an object");
-		for (struct walk m = walk_start(&item);
-		     walk_next(&m, &key, &any);) {
-			struct value *to = value_is(&key, "language")   ? &lang
-					   : value_is(&key, "code")     ? &code
-					   : value_is(&key, "filename") ? &name
-									: NULL;
-
-			if (!to || to->len > 0)
-				return bad(err, "a block of code has "
-						"language, code, filename");
-			if (value_type(&any) != 'n')
-				*to = any;
-		}
-		if (add_code(r, &lang, &code, &name, err) < 0)
+	for (struct walk w = walk_start(v); walk_next(&w, &none, &item);)
+		if (take_block(&item, &b, err) < 0 ||
+		    add_code(r, &b.lang, &b.code, &b.name, err) < 0)
 			return -err->code;
-	}
 	return 0;
 }
 

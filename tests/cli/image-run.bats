@@ -37,8 +37,8 @@ import() {
 	"$cordon" image import "$@" root.tar "$name" >id
 }
 
-# load NAME CONFIG DIR...: the directories as layers, the lowest first.
-load() {
+# load_image NAME CONFIG DIR...: the directories as layers, the lowest first.
+load_image() {
 	local name=$1 config=$2 layers=() d
 	shift 2
 	for d; do
@@ -86,10 +86,17 @@ fails() {
 	fails "No such image: 0123456789ab" --image 0123456789ab -- true
 	fails "is not an image name" --image 'a b' -- true
 	fails "is not an image name" --image ../../etc -- true
-	in_box --image nothing --format json -- true
-	# Two ids that begin alike cannot be told apart.
-	"$cordon" image import -m other root.tar >id2
-	fails "more than one image" --image "sha256:" -- true || fails "not an id" --image "sha256:" -- true
+	in_box --image nothing --json -- true
+	is "$(field cause)" invalid
+	# Ids that begin alike cannot be told apart; of seventeen two do.
+	local i first
+	tar -cf small.tar -C root etc
+	for ((i = 0; i < 17; i++)); do
+		"$cordon" image import -m "$i" small.tar >>ids
+	done
+	first=$(cut -c 8 ids | sort | uniq -d | head -1)
+	fails "more than one image" --image "sha256:$first" -- true
+	fails "is not an id" --image "sha256:" -- true
 }
 
 @test "image-run: a damaged store starts nothing" {
@@ -127,17 +134,17 @@ fails() {
 	: >two/etc/.wh.motd
 	: >two/srv/.wh.old
 	echo two >two/etc/two
-	load layers '{}' root two
+	load_image layers '{}' root two
 	gives 0 "above
 above
 below
 two" --image layers -- sh -c 'ls /opaque; ls /merged; cat /etc/two; ls /srv; ls /etc/motd 2>/dev/null; :'
 	# The other way round the removed ones are there, and nothing else.
-	load reverse '{}' two root
+	load_image reverse '{}' two root
 	gives 0 "from-the-image
 below" --image reverse -- sh -c 'cat /etc/motd; cat /opaque/below'
 	# The same layer three times, one of them between.
-	load again '{}' root two root two
+	load_image again '{}' root two root two
 	gives 0 "above" --image again -- ls /opaque
 }
 
@@ -147,12 +154,12 @@ below" --image reverse -- sh -c 'cat /etc/motd; cat /opaque/below'
 		mkdir -p "l$i/etc" && echo "$i" >"l$i/etc/top" && echo "$i" >"l$i/etc/f$i"
 		dirs+=("l$i")
 	done
-	load many '{}' "${dirs[@]}"
+	load_image many '{}' "${dirs[@]}"
 	gives 0 "126
 1
 126" --image many -- sh -c 'cat /etc/top /etc/f1 /etc/f126'
 	mkdir -p l127/etc && echo 127 >l127/etc/top
-	load more '{}' "${dirs[@]}" l127
+	load_image more '{}' "${dirs[@]}" l127
 	fails "has 128 layers; a box takes 1 to 127" --image more -- true
 }
 
@@ -340,7 +347,7 @@ hostname hosts resolv.conf" --image linked -- sh -c 'cat /etc/hosts; echo $(ls /
 @test "image-run: entrypoint and command are merged as Docker does" {
 	local entry cmd given words want
 	while IFS='|' read -r entry cmd given words want; do
-		load merge "{\"Entrypoint\":$entry,\"Cmd\":$cmd}" root
+		load_image merge "{\"Entrypoint\":$entry,\"Cmd\":$cmd}" root
 		read -ra given_words <<<"$given"
 		read -ra cmd_words <<<"$words"
 		in_box --image merge "${given_words[@]}" "${cmd_words[@]/#--/--}"
@@ -366,14 +373,14 @@ null|null|||-
 null|null||-- echo r|r
 TABLE
 	# Code and a command line are complete by themselves.
-	load merge '{"Entrypoint":["false"],"Cmd":["c"]}' root
+	load_image merge '{"Entrypoint":["false"],"Cmd":["c"]}' root
 	gives 0 code --image merge --lang sh -c 'echo code'
 	gives 0 line --image merge --command 'echo line'
 	refused "goes with an image" run --entrypoint sh -- true
 }
 
 @test "image-run: environment, working directory and user of the image" {
-	load conf '{"Env":["A=image","B=image","PATH=/srv:/bin"],"WorkingDir":"/srv/deep/er","User":"app"}' root
+	load_image conf '{"Env":["A=image","B=image","PATH=/srv:/bin"],"WorkingDir":"/srv/deep/er","User":"app"}' root
 	gives 0 "image
 request
 none
@@ -392,7 +399,7 @@ none
 	# Programs are looked for where the image's PATH says.
 	printf '#!/bin/sh\necho mine\n' >root/srv/tool
 	chmod 755 root/srv/tool
-	load conf '{"Env":["PATH=/srv:/bin"]}' root
+	load_image conf '{"Env":["PATH=/srv:/bin"]}' root
 	gives 0 mine --image conf -- tool
 	in_box --image conf -e PATH=/nowhere -- tool
 	is "$status" 127
@@ -433,13 +440,13 @@ TABLE
 	# Hidden by a layer above, it is gone.
 	some_root again
 	mkdir -p two/etc && : >two/etc/.wh.passwd
-	load hidden '{}' again two
+	load_image hidden '{}' again two
 	fails "unable to find user 'app'" --image hidden --user app -- true
 	mkdir -p three/etc && : >three/etc/.wh..wh..opq
-	load opaque '{}' again three
+	load_image opaque '{}' again three
 	fails "unable to find user 'app'" --image opaque --user app -- true
 	# Root of an image is the usual user; a policy may say otherwise.
-	load rooted '{"User":"root"}' again
+	load_image rooted '{"User":"root"}' again
 	gives 0 65534 --image rooted -- id -u
 	printf '%s\n' 'version: 1' 'sandbox: {images: [rooted]}' >no.yaml
 	printf '%s\n' 'version: 1' 'sandbox: {images: [rooted]}' 'docker: {allow_root_inside: true}' >root.yaml
@@ -650,4 +657,41 @@ TABLE
 	wait "$pid" || :
 	[ "$weight" = 12 ] || is "$weight" 300
 	is "$low" 20971520
+}
+
+# P38 to P41, past the store: a layer whose places are links, as no archive that
+# the store takes in could make it (CVE-2025-31133, -52565, -52881, 2026-41579).
+@test "image-run: P38 P39 P40 P41 a layer that is not what the store takes in moves nothing" {
+	local fs place
+	import thing
+	fs=$(echo "$CORDON_STATE_DIR"/images/layers/sha256/*/fs)
+	mkdir outside
+	for place in dev proc sys tmp etc workspace; do
+		rm -rf "${fs:?}/$place"
+		ln -s "$dir/outside" "$fs/$place"
+	done
+	local look='[ -c /dev/null ] && [ -d /proc/self/fd ] && [ ! -L /dev ] && [ ! -L /etc ] && cat /etc/hosts |
+		head -1 && touch /tmp/x /workspace/x && ls /sys'
+	gives 0 "127.0.0.1 localhost cordon
+devices" --image thing -- sh -c "$look"
+	gives 0 "127.0.0.1 localhost cordon
+devices" --image thing --read-only=false -- sh -c "$look"
+	is "$(ls outside)" ""
+	# Real directories with links, files and pipes where devices belong.
+	for place in dev proc sys tmp etc workspace; do
+		rm "$fs/$place"
+		mkdir "$fs/$place"
+	done
+	ln -s /proc/self/mem "$fs/dev/null"
+	ln -s "$dir/outside/x" "$fs/dev/ptmx"
+	ln -s "$dir/outside" "$fs/dev/pts"
+	ln -s "$dir/outside" "$fs/dev/shm"
+	ln -s "$dir/outside/x" "$fs/etc/hosts"
+	mkfifo "$fs/dev/zero" "$fs/etc/resolv.conf"
+	ln -s 1 "$fs/proc/self"
+	gives 0 "127.0.0.1 localhost cordon
+devices" --image thing -- sh -c "$look"
+	run script -qec "'$cordon' run -t --image thing -- sh -c '[ -c /dev/pts/0 ] && echo tty'" /dev/null
+	has "$output" tty
+	is "$(ls outside)" ""
 }

@@ -16,6 +16,8 @@
 #include "front/doc.h"
 #include "serve/orders.h"
 
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
 struct fake fake;
 struct peer fake_root, fake_alice, fake_bob;
 struct err fake_err;
@@ -271,8 +273,11 @@ void fake_begin(void)
 	fake_open();
 }
 
+static bool has_crashed;
+
 void fake_crash(void)
 {
+	has_crashed = true;
 	fake_kill_all();
 	/* The manager is left as it is: a dead process frees nothing. */
 	for (int i = FRONT_FD_PARENT; i <= FRONT_FD_STATE; i++)
@@ -319,6 +324,12 @@ void fake_end(void)
 	for (size_t i = 0; i < fake.n_records; i++)
 		free(fake.records[i]);
 	fake.n_records = 0;
+	/* With ASan: nothing is left of the manager but what it leaves dead */
+	if (!has_crashed && __lsan_do_recoverable_leak_check &&
+	    __lsan_do_recoverable_leak_check()) {
+		printf("# memory is lost\n");
+		abort();
+	}
 	(void)nftw(fake.dir, rm, 8, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -70,11 +70,20 @@ static void try_box(const struct wire_box *box, size_t size)
 		return;
 	entered = DOOR_BOX;
 	for (uint32_t i = 0; i < box->n_mounts; i++) {
+		uint8_t kind = box->mounts[i].kind;
+
+		MUST(kind < WIRE_MOUNT_KINDS);
 		read_string(&box->blob, box->mounts[i].target);
-		if (box->mounts[i].kind != WIRE_TMPFS)
+		if (kind == WIRE_BIND || kind == WIRE_DEV || kind == WIRE_LAYER)
 			read_string(&box->blob, box->mounts[i].source);
+		if (kind == WIRE_LAYER)
+			MUST(strlen(wire_str(&box->blob,
+					     box->mounts[i].source)) == 64);
 	}
+	if (box->image)
+		MUST(strlen(wire_str(&box->blob, box->image)) == 64);
 	read_string(&box->blob, box->hostname);
+	read_string(&box->blob, box->domainname);
 	read_records(&box->blob, box->records);
 }
 

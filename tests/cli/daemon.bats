@@ -1,0 +1,148 @@
+#!/usr/bin/env bats
+# Boxes that stay, through all parts of the daemon as they are installed.
+load common.bash
+
+setup_file() {
+	: "${CORDON_BUILD:=$(cd "$BATS_TEST_DIRNAME/../../build" && pwd)}"
+	export place
+	place=$(mktemp -d /dev/shm/cordon-daemon-XXXXXX)
+	mkdir "$place/state" "$place/run"
+	serve
+}
+
+# Starts a daemon of our own; its process is $place/pid.
+serve() {
+	CORDON_STATE_DIR=$place/state CORDON_RUNTIME_DIR=$place/run \
+		"$CORDON_BUILD/cordon" serve --socket "$place/own.sock" \
+		>"$place/log" 2>&1 3>&- &
+	echo $! >"$place/pid"
+	for _ in $(seq 100); do
+		! grep -q ready: "$place/log" || return 0
+		sleep 0.1
+	done
+	cat "$place/log"
+	return 1
+}
+
+teardown_file() {
+	kill "$(cat "$place/pid")" || true
+	for _ in $(seq 100); do
+		kill -0 "$(cat "$place/pid")" 2>/dev/null || break
+		sleep 0.1
+	done
+	rm -rf "$place"
+}
+
+# c ARG...: the command, asking our daemon.
+c() {
+	CORDON_STATE_DIR=$place/state CORDON_HOST=unix://$place/own.sock \
+		CORDON_SOCKET=$place/own.sock "$cordon" "$@"
+}
+
+# ends RUN: how many ends of it the ledger has.
+ends() {
+	c audit list | grep -c "run.end.*$1" || true
+}
+
+@test "a box is made, run, read and removed" {
+	id=$(c create --name life -- sh -c 'echo out; echo err >&2; exit 7')
+	is "${#id}" 64
+	c start life
+	is "$(c wait life)" 7
+	is "$(c logs life 2>/dev/null)" out
+	is "$(c logs life 2>&1 >/dev/null)" err
+	c rm life
+	run ! c inspect life
+}
+
+@test "programs in a box: streams, code, many at once" {
+	c create --name many -- sleep 60
+	c start many
+	run -9 c exec many sh -c 'echo in; exit 9'
+	is "$output" in
+	is "$(echo text | c exec -i many cat)" text
+	for i in 1 2 3 4 5 6 7 8; do
+		c exec many echo "$i" &
+	done >"$dir/all"
+	wait
+	is "$(sort "$dir/all" | tr -d '\n')" 12345678
+	c rm -f many
+}
+
+@test "files go in and out, also of a box that has ended" {
+	c create --name files -- sleep 60
+	c start files
+	mkdir -p "$dir/tree/sub"
+	echo text >"$dir/tree/sub/file"
+	ln -s /etc/passwd "$dir/tree/link"
+	c cp "$dir/tree" files:/workspace
+	is "$(c exec files cat /workspace/tree/sub/file)" text
+	c stop -t 0 files
+	mkdir "$dir/back"
+	c cp files:/workspace/tree "$dir/back"
+	is "$(cat "$dir/back/tree/sub/file")" text
+	is "$(readlink "$dir/back/tree/link")" /etc/passwd
+	c rm files
+}
+
+@test "stopping an idle shell takes no ten seconds" {
+	c create --name deaf -- sh -c 'trap "" TERM; sleep 60 & wait; sleep 60'
+	c start deaf
+	sleep 0.3
+	local begin=$SECONDS
+	c stop deaf
+	[ $((SECONDS - begin)) -lt 5 ]
+	has "$(c ps -a)" 137
+	c rm deaf
+}
+
+@test "a front that was killed: boxes are lost, which is told once" {
+	c create --name lost -- sleep 60
+	c start lost
+	c create --name made -- true
+	parent=$(cat "$place/pid")
+	front=$(pgrep -P "$parent" -x cordon-front)
+	run="$(c audit list | grep run.start | tail -1 | awk '{ print $7 }')"
+	is "$(ends "$run")" 0
+	kill -9 "$front"
+	for _ in $(seq 100); do
+		c ps >/dev/null 2>&1 && [ "$(ends "$run")" -gt 0 ] && break
+		sleep 0.1
+	done
+	has "$(c inspect lost)" "lost: the daemon ended"
+	has "$(c ps -a)" made
+	is "$(ends "$run")" 1
+	# and once more, by an orderly restart: nothing is told again
+	kill "$parent"
+	wait_for_end "$parent"
+	serve
+	is "$(ends "$run")" 1
+	has "$(c inspect lost)" "lost: the daemon ended"
+	# who owns it can start it again
+	c start made
+	is "$(c wait made)" 0
+	c rm lost made
+}
+
+wait_for_end() {
+	for _ in $(seq 150); do
+		kill -0 "$1" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+@test "an orderly end stops boxes, and nothing of them is left" {
+	c create --name left -- sh -c 'echo $$; sleep 61.5'
+	c start left
+	parent=$(cat "$place/pid")
+	keeper=$(pgrep -P "$parent" -x cordon-keeper)
+	kill "$parent"
+	wait_for_end "$parent"
+	run ! kill -0 "$keeper"
+	run ! pgrep -f 'sleep 61[.]5'
+	serve
+	has "$(c ps -a)" left
+	lacks "$(c inspect left)" "lost: the daemon"
+	c rm left
+}
