@@ -130,7 +130,7 @@ static char *dump_words(const char *const *v)
 			json_decref(list);
 			return NULL;
 		}
-	text = json_dumps(list, JSON_COMPACT);
+	text = doc_text(list);
 	json_decref(list);
 	return text;
 }

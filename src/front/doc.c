@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/util.h"
 
@@ -93,9 +94,27 @@ bool doc_bool(const json_t *o, const char *name)
 	return json_is_true(json_object_get(o, name));
 }
 
+static int add_text(const char *text, size_t len, void *arg)
+{
+	return buf_add(arg, text, len) < 0 ? -1 : 0;
+}
+
+char *doc_text(const json_t *v)
+{
+	struct buf out;
+
+	buf_init(&out, 2 * DOC_MAX);
+	if (!v ||
+	    json_dump_callback(v, add_text, &out,
+			       JSON_COMPACT | JSON_ENCODE_ANY) < 0 ||
+	    out.error) {
+		buf_done(&out);
+		return NULL;
+	}
+	return buf_take(&out);
+}
+
 char *doc_dump(const json_t *o, const char *name)
 {
-	const json_t *v = json_object_get(o, name);
-
-	return v ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+	return doc_text(json_object_get(o, name));
 }

@@ -38,5 +38,10 @@ bool doc_put(json_t *o, const char *name, json_t *v);
 const char *doc_str(const json_t *o, const char *name);
 int64_t doc_int(const json_t *o, const char *name, int64_t fallback);
 bool doc_bool(const json_t *o, const char *name);
+/*
+ * As text, or NULL; the caller frees. Not json_dumps(): where memory runs out,
+ * that one of jansson 2.14 leaves bytes out and says nothing.
+ */
+char *doc_text(const json_t *v);
 /* A member as text of its own, or NULL; the caller frees. */
 char *doc_dump(const json_t *o, const char *name);

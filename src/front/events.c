@@ -162,7 +162,7 @@ void events_box(struct box *b, const char *action, const char *name,
 				  json_string(b->image ? b->image : "host"));
 	if (name)
 		(void)json_object_set_new(o, name, json_string(value));
-	text = json_dumps(o, JSON_COMPACT);
+	text = doc_text(o);
 	events_tell(b->m, &(struct event){ .type = "container",
 					   .action = action,
 					   .id = b->id,

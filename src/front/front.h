@@ -116,9 +116,14 @@ void orders_free(struct orders *o);
  * it does not take are closed after it. fds stay the caller's. done NULL: no
  * answer is awaited.
  */
-int orders_ask(struct orders *o, uint32_t type, const char *kind,
-	       const int *fds, int n_fds, order_done_fn *done, void *arg,
-	       struct err *err);
+struct order_want {
+	uint32_t type;
+	const char *kind; /* ORDER_RECORD */
+	const int *fds;
+	int n_fds;
+};
+int orders_ask(struct orders *o, const struct order_want *want,
+	       order_done_fn *done, void *arg, struct err *err);
 /* A record; the members are a JSON object. */
 int orders_record(struct orders *o, const char *kind, const char *members,
 		  order_done_fn *done, void *arg, struct err *err);

@@ -206,6 +206,7 @@ static int open_pipes(struct image_run *r, bool has_input, int fds[4])
 		       : -EMFILE;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the interface of the faces */
 struct image_run *image_run(struct manager *m, const struct peer *peer,
 			    const char *const *args, bool has_input,
 			    const struct sink *sink, mgr_done_fn *done,
@@ -236,8 +237,10 @@ struct image_run *image_run(struct manager *m, const struct peer *peer,
 	if (fds[0] < 0 || open_pipes(r, has_input, fds) < 0)
 		ret = err_set(err, MGR_BUSY, "no pipes can be had");
 	else
-		ret = orders_ask(m->parent, ORDER_IMAGE, NULL, fds, 4, answered,
-				 r, err);
+		ret = orders_ask(m->parent,
+				 &(struct order_want){ ORDER_IMAGE, NULL, fds,
+						       4 },
+				 answered, r, err);
 	for (int i = 0; i < 4; i++)
 		fd_close(&fds[i]);
 	if (ret < 0) {

@@ -177,8 +177,8 @@ void manager_ready(struct manager *m)
 {
 	struct err unused;
 
-	(void)orders_ask(m->parent, ORDER_READY, NULL, NULL, 0, NULL, NULL,
-			 &unused);
+	(void)orders_ask(m->parent, &(struct order_want){ .type = ORDER_READY },
+			 NULL, NULL, &unused);
 }
 
 void manager_on_drain(struct manager *m, void (*fn)(void *arg), void *arg)
@@ -207,8 +207,9 @@ static void drain_look(struct task *t)
 		return;
 	m->is_draining = true;
 	if (m->tell_drained)
-		(void)orders_ask(m->parent, ORDER_DRAINED, NULL, NULL, 0, NULL,
-				 NULL, &unused);
+		(void)orders_ask(m->parent,
+				 &(struct order_want){ .type = ORDER_DRAINED },
+				 NULL, NULL, &unused);
 	m->tell_drained = false;
 	if (m->drained)
 		m->drained(m->drained_arg);

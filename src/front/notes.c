@@ -133,7 +133,7 @@ static bool put_all(json_t *o, const struct box *b)
 char *note_dump(const struct box *b)
 {
 	json_t *o = json_object();
-	char *text = put_all(o, b) ? json_dumps(o, JSON_COMPACT) : NULL;
+	char *text = put_all(o, b) ? doc_text(o) : NULL;
 
 	json_decref(o);
 	return text;

@@ -104,7 +104,7 @@ static int send_one(struct orders *o, struct asked *a)
 	return 0;
 }
 
-static void want(struct orders *o);
+static void watch_socket(struct orders *o);
 
 static void send_waiting(struct orders *o)
 {
@@ -124,7 +124,7 @@ static void send_waiting(struct orders *o)
 		if (!next)
 			o->wait_end = &o->waiting;
 	}
-	want(o);
+	watch_socket(o);
 }
 
 static void answered(struct orders *o, const struct order_answer *answer,
@@ -187,7 +187,7 @@ static void ready(uv_poll_t *poll, int status, int events)
 			return;
 }
 
-static void want(struct orders *o)
+static void watch_socket(struct orders *o)
 {
 	if (o->poll)
 		(void)uv_poll_start(o->poll,
@@ -217,7 +217,7 @@ struct orders *orders_new(uv_loop_t *loop, int sock, order_told_fn *told,
 	o->wait_end = &o->waiting;
 	o->told = told;
 	o->arg = arg;
-	want(o);
+	watch_socket(o);
 	return o;
 }
 
@@ -240,9 +240,8 @@ static int keep_fds(struct asked *a, const int *fds, int n)
 	return 0;
 }
 
-int orders_ask(struct orders *o, uint32_t type, const char *kind,
-	       const int *fds, int n_fds, order_done_fn *done, void *arg,
-	       struct err *err)
+int orders_ask(struct orders *o, const struct order_want *want,
+	       order_done_fn *done, void *arg, struct err *err)
 {
 	struct asked *a;
 	int r;
@@ -254,13 +253,13 @@ int orders_ask(struct orders *o, uint32_t type, const char *kind,
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return err_set(err, ENOMEM, "out of memory");
-	a->order = (struct order){ .type = type, .number = ++o->last };
-	if (kind)
+	a->order = (struct order){ .type = want->type, .number = ++o->last };
+	if (want->kind)
 		(void)snprintf(a->order.kind, sizeof(a->order.kind), "%s",
-			       kind);
+			       want->kind);
 	a->done = done;
 	a->arg = arg;
-	r = keep_fds(a, fds, n_fds);
+	r = keep_fds(a, want->fds, want->n_fds);
 	if (r < 0) {
 		close_fds(a->fds, a->n_fds);
 		free(a);
@@ -284,5 +283,6 @@ int orders_record(struct orders *o, const char *kind, const char *members,
 	fd = doc_seal(members, strlen(members));
 	if (fd < 0)
 		return err_errno(err, -fd, "write a record");
-	return orders_ask(o, ORDER_RECORD, kind, &fd, 1, done, arg, err);
+	return orders_ask(o, &(struct order_want){ ORDER_RECORD, kind, &fd, 1 },
+			  done, arg, err);
 }

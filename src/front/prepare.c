@@ -107,7 +107,7 @@ static int send_request(struct box *b, const json_t *request, int who,
 	int fds[2];
 
 	if (request)
-		text = json_dumps(request, JSON_COMPACT);
+		text = doc_text(request);
 	if (!text)
 		return err_set(err, MGR_INVALID,
 			       "the request is not valid JSON in UTF-8");
@@ -116,8 +116,9 @@ static int send_request(struct box *b, const json_t *request, int who,
 		return err_errno(err, -doc, "write a request");
 	fds[0] = doc;
 	fds[1] = who;
-	return orders_ask(b->m->parent, ORDER_PREPARE, NULL, fds, 2, done, arg,
-			  err);
+	return orders_ask(b->m->parent,
+			  &(struct order_want){ ORDER_PREPARE, NULL, fds, 2 },
+			  done, arg, err);
 }
 
 static json_t *parse_value(const char *text)

@@ -56,7 +56,7 @@ char *record_start(const char *start, const char *run)
 		return NULL;
 	o = doc_parse(start, strlen(start), &unused);
 	if (o && json_object_set_new(o, "run", json_string(run)) == 0)
-		text = json_dumps(o, JSON_COMPACT);
+		text = doc_text(o);
 	json_decref(o);
 	return text;
 }

@@ -170,7 +170,7 @@ static void note_it(struct exec *e)
 		o, "reason",
 		json_sprintf("done by the daemon: %u programs are ended",
 			     e->n_killed));
-	text = json_dumps(o, JSON_COMPACT);
+	text = doc_text(o);
 	(void)orders_record(e->m->clerk, "decision", text, NULL, NULL, &unused);
 	free(text);
 	json_decref(o);

@@ -169,7 +169,7 @@ static int put_entry(struct reader *r, const struct files_entry *e,
 		     struct err *err)
 {
 	static const struct {
-		char kind;
+		uint8_t kind;
 		unsigned int type;
 	} types[] = { { 'f', AE_IFREG },
 		      { 'd', AE_IFDIR },

@@ -81,7 +81,7 @@ static char list_path[100];
 static void listing_box(int sock)
 {
 	struct files_entry e;
-	FILE *f = fopen(list_path, "a");
+	FILE *f = fopen(list_path, "ae");
 	static char name[FILES_MAX_PATH + 1], link[FILES_MAX_PATH + 1];
 
 	take_ask(sock);
@@ -233,7 +233,7 @@ static int put(const char *data, size_t len, bool cut)
 static char *listed(void)
 {
 	static char text[65536];
-	FILE *f = fopen(list_path, "r");
+	FILE *f = fopen(list_path, "re");
 	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
 
 	text[n] = '\0';
@@ -633,22 +633,23 @@ TEST(t13_files_of_a_stopped_box)
 
 TEST(t14_processes)
 {
-	static const char *const bad[] = { "",
-					   "1",
-					   "1 0 S 5 6 7 8",
-					   "x 0 S 5 6 7 8 sh\tsh",
-					   "1 0 SS 5 6 7 8 sh\tsh",
-					   "1 0 S 5 6 7 -8 sh\tsh",
-					   "1 0 S 5 6 7\t8 sh",
-					   "1 0 S 5 6 99999999999999999999 8 "
-					   "sh\tsh" };
+	static const char *const bad[] = {
+		"",
+		"1",
+		"1 0 S 5 6 7 8",
+		"x 0 S 5 6 7 8 sh\tsh",
+		"1 0 SS 5 6 7 8 sh\tsh",
+		"1 0 S 5 6 7 -8 sh\tsh",
+		"1 0 S 5 6 7\t8 sh",
+		"1 0 S 5 6 99999999999999999999 8 x\t"
+	};
 	char line[] = "12 1 S 500 250 3 65534 a b\tsh -c x\ty";
 	struct box_process p;
 
 	CHECK(process_parse(line, &p));
 	CHECK_INT(p.pid, 12);
 	CHECK_INT(p.ppid, 1);
-	CHECK_INT(p.state, 'S');
+	CHECK(p.state == 'S');
 	CHECK_INT(p.start_s, 5);
 	CHECK_INT(p.cpu_ms, 2500);
 	CHECK_INT(p.rss, 12288);

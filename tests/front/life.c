@@ -64,11 +64,11 @@ TEST(f03_the_end_waits_for_its_record)
 	struct box *b;
 
 	fake_begin();
-	b = fake_box("one", "exit 0");
+	b = fake_box("one", "sleep 0.3; exit 0");
 	CHECK_INT(fake_start(b), 0);
 	fake.hold_records = true;
 	fake_wait(&w, "one", WAIT_NOT_RUNNING);
-	fake_turn(300);
+	fake_turn(800);
 	CHECK(!w.is_done);
 	CHECK_INT(look(b).state, BOX_RUNNING);
 	fake_answer_records();

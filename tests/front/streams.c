@@ -402,7 +402,7 @@ TEST(l12_turning)
 	}
 	for (p = log_start(l); log_get(l, &p, &e, buf) == 1; log_next(&p, &e)) {
 		CHECK_INT(e.len, 1000);
-		CHECK_INT(buf[0], 'a' + e.time_ns % 26);
+		CHECK(buf[0] == (char)('a' + e.time_ns % 26));
 		CHECK_INT(e.stream, 1 + e.time_ns % 2);
 		n++;
 	}
@@ -437,7 +437,7 @@ TEST(l13_torn)
 	CHECK_INT(log_add(l, 1, 1, "whole", 5), 0);
 	log_free(l);
 	(void)snprintf(path, sizeof(path), "%s/logs/t.1", fake.dir);
-	f = fopen(path, "a");
+	f = fopen(path, "ae");
 	(void)fputs("LOG1 and then nothing", f);
 	(void)fclose(f);
 	l = log_new(fake.m->logs_fd, "t", 1 << 20);
