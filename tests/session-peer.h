@@ -242,6 +242,10 @@ TEST_WHERE(s51_nobody_is_taken_for_another, geteuid() == 0)
 	CHECK_STR(b->outcome.err.stage, "peer");
 	b = open_volume("theirs", "ro", listener);
 	CHECK_INT(b->outcome.err.code, EPERM);
+	/* A client's own end, which a client can hand to a friend. */
+	b = open_volume("theirs", "ro", connect_named());
+	CHECK(b->ended);
+	CHECK_INT(b->outcome.err.code, EPERM);
 	b = open_volume("theirs", "ro",
 			open("/dev/null", O_RDONLY | O_CLOEXEC));
 	CHECK_INT(b->outcome.err.code, ENOTSOCK);

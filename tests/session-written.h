@@ -276,7 +276,8 @@ TEST(s35_processes_are_listed)
 
 TEST(s36_broken_requests_for_files_harm_nobody)
 {
-	static char junk[5000];
+	static char junk[9000];
+	unsigned int n_junk = 1;
 	struct box_s *b;
 	int sock;
 	int socks[40];
@@ -284,12 +285,40 @@ TEST(s36_broken_requests_for_files_harm_nobody)
 	begin();
 	b = open_one("pids=64");
 	memset(junk, 0xff, sizeof(junk));
+	for (int i = 4000; i < 9000; i++)
+		junk[i] = "ab./\n"[rand_r(&n_junk) % 5];
 	for (int i = 0; i < 20; i++) {
 		sock = files_ask(b, FILES_WRITE, "/workspace", 0, 0);
 		(void)send(sock, junk, (size_t)i * 250, MSG_NOSIGNAL);
 		(void)close(sock);
 		(void)step(0);
 	}
+	/* Of the right form, more or less, with any numbers. */
+	for (int i = 0; i < 300; i++) {
+		static const char *const paths[] = { "/workspace", "/tmp", "/",
+						     "/proc/1", "/dev" };
+		struct files_entry e;
+
+		sock = files_ask(b, 1 + (unsigned int)rand_r(&n_junk) % 7,
+				 paths[rand_r(&n_junk) % 5],
+				 (unsigned int)rand_r(&n_junk),
+				 (uint64_t)(rand_r(&n_junk) % 5000));
+		for (int k = rand_r(&n_junk) % 4; k > 0; k--) {
+			for (size_t j = 0; j < sizeof(e); j++)
+				((char *)&e)[j] = (char)rand_r(&n_junk);
+			e.kind = (uint8_t) "fdlpX"[rand_r(&n_junk) % 5];
+			e.name_len %= 60;
+			e.link_len %= 60;
+			e.size %= 4000;
+			(void)send(sock, &e, sizeof(e), MSG_NOSIGNAL);
+			(void)send(sock, junk + 4000,
+				   e.name_len + e.link_len + e.size,
+				   MSG_NOSIGNAL);
+		}
+		(void)close(sock);
+		(void)step(0);
+	}
+	CHECK_INT(exit_of(run_sh(b, "exit 7")), 7);
 	/* Those that never say anything, and those that never read. */
 	for (int i = 0; i < 40; i++) {
 		socks[i] = files_ask(b, i % 2 ? FILES_READ : FILES_WRITE,

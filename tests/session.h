@@ -247,6 +247,18 @@ static inline void on_done(void *arg, const struct wire_outcome *o)
 	r->outcome = *o;
 }
 
+/* Words in pairs instead of a command: "@LANGUAGE", "CODE", and so on. */
+static inline int add_code(struct cordon_spec *s, const char *const *argv)
+{
+	struct cordon_error err = { 0 };
+	int r = 0;
+
+	for (int i = 0; r == 0 && argv[i]; i += 2)
+		r = cordon_spec_code(s, argv[i] + 1, argv[i + 1],
+				     strlen(argv[i + 1]), NULL, &err);
+	return r;
+}
+
 /* The two blobs of settings and a command. */
 static inline struct prepared prepare_va(const char *settings,
 					 const char *const *argv)
@@ -265,7 +277,8 @@ static inline struct prepared prepare_va(const char *settings,
 	if (best_effort)
 		box_set(s, "best-effort=cgroup");
 	s->root = image_root;
-	if (cordon_spec_command(s, argv, &cerr) < 0) {
+	if (argv[0][0] == '@' ? add_code(s, argv)
+			      : cordon_spec_command(s, argv, &cerr) < 0) {
 		printf("# %s\n", cerr.text);
 		_exit(1);
 	}

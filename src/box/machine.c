@@ -275,9 +275,9 @@ static int grant(const char *controller, unsigned int uid, struct err *err)
 
 int machine_grant_cgroup(unsigned int uid, struct err *err)
 {
-	static const char *const controllers[] = { "memory", "cpu", "pids",
-						   "cpuset", "cpuacct",
-						   "freezer" };
+	static const char *const controllers[] = { "memory",  "cpu",
+						   "pids",    "cpuset",
+						   "cpuacct", "freezer" };
 
 	if (access("/sys/fs/cgroup/memory", F_OK) < 0)
 		return err_set(err, ENOENT,

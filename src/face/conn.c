@@ -188,8 +188,7 @@ void conn_drop(struct conn *c)
 	free(c);
 }
 
-/* All was written. Who may still be sending gets time to read our answer. */
-static void conn_say_goodbye(struct conn *c)
+void conn_say_goodbye(struct conn *c)
 {
 	if (!c->lingers) {
 		conn_drop(c);

@@ -137,6 +137,8 @@ void conn_mark(struct conn *c);
 void conn_step(struct conn *c);
 /* The client is gone, or will be: tells the request or pipe, frees all. */
 void conn_drop(struct conn *c);
+/* All was written. Who may still be sending gets time to read our answer. */
+void conn_say_goodbye(struct conn *c);
 /* 0 or -errno; what could not be written waits for the next event. */
 int conn_flush(struct conn *c);
 /* Reads once: bytes, 0 at the end, -EAGAIN, or -errno. */

@@ -132,6 +132,18 @@ static void call_ready(struct conn *c)
 	p->events->ready(p->data);
 }
 
+/*
+ * Only our direction is closed, until the client has closed its own: libuv (and
+ * with it node) takes a hang-up together with a short read, such as that of the
+ * headers alone, for the end, and never looks at what came behind them.
+ */
+static void end(struct conn *c)
+{
+	c->pipe.events->gone(c->pipe.data);
+	c->lingers = true;
+	conn_say_goodbye(c);
+}
+
 /* Frees the connection where it is over. */
 void pipe_step(struct conn *c)
 {
@@ -144,9 +156,10 @@ void pipe_step(struct conn *c)
 		read_input(c);
 	if (r == 0 && !p->is_ended)
 		call_ready(c);
-	if (r < 0 || (c->is_hup && (p->input_is_over || p->input_waits)) ||
-	    (p->is_ended && p->is_begun && !bytes_left(&c->out)))
+	if (r < 0 || (c->is_hup && (p->input_is_over || p->input_waits)))
 		conn_drop(c);
+	else if (p->is_ended && p->is_begun && !bytes_left(&c->out))
+		end(c);
 }
 
 static struct bytes *queue_of(const struct http_pipe *p)

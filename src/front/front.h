@@ -8,7 +8,7 @@
  *	orders.c   asks parent and clerk
  *	room.c     who may have a box now, and who waits
  *	box.c      making, finding, listing
- *	prepare.c  from wishes to blobs, by the preparer
+ *	prepare.c  from wishes to blobs, by the preparer; turns.c: fairly
  *	life.c     start and end; stop.c: stop, kill, pause, remove; wait.c
  *	exec.c     programs in a box; exec-io.c: their streams; shim.c
  *	log.c      a box's output on disk; attach.c, lines.c: its readers
@@ -43,7 +43,6 @@
 #define FRONT_ENDS_NS   (60 * (int64_t)1000000000)
 #define FRONT_EXEC_HASH 1024
 #define FRONT_MAX_TARS  16 /* threads at once */
-#define FRONT_PREPARES  16 /* at once; the rest waits in orders.c */
 
 /* ---- things done soon, from the loop ---- */
 
@@ -339,7 +338,8 @@ struct manager {
 	struct ends *ends;
 	struct ring *ring;
 	struct watch *watches;
-	unsigned int n_tars, n_images;
+	unsigned int n_tars;
+	struct turn *turns; /* at the parent's hands, and waiting for one */
 	struct runs *runs;
 	size_t kept_bytes; /* output of detached execs that have ended */
 
@@ -366,6 +366,17 @@ struct box *box_by_name(struct manager *m, uid_t owner, const char *name);
 void box_add(struct box *b);    /* to the list, newest first */
 void box_unlink(struct box *b); /* from it */
 void box_touch(struct box *b);
+
+/* turns.c */
+enum turn_kind { TURN_PREPARE, TURN_IMAGE, TURN_ARCHIVE };
+struct turn_want {
+	enum turn_kind kind;
+	uid_t owner;
+};
+#define TURN_MAX_FDS 4
+/* As orders_ask() of the parent, when it is this peer's turn. */
+int turn_ask(struct manager *m, const struct turn_want *w, const int *fds,
+	     int n, order_done_fn *done, void *arg, struct err *err);
 
 /* prepare.c */
 typedef void prepared_fn(void *arg, const struct err *err);

@@ -13,8 +13,7 @@
 #include "front/doc.h"
 #include "front/front.h"
 
-#define MAX_WORDS  16384 /* of standard error */
-#define MAX_IMAGES 16    /* at once */
+#define MAX_WORDS 16384 /* of standard error */
 
 struct image_run {
 	struct manager *m;
@@ -75,7 +74,6 @@ static void check_over(struct image_run *r)
 		last_words(r, &err);
 	if (!r->is_dropped) {
 		r->is_dropped = true;
-		r->m->n_images--;
 		r->sink.end(r->sink.arg);
 		call_end(r->call, &err);
 		soon(r->m, &r->task, run_free);
@@ -95,7 +93,6 @@ static void answered(void *arg, const struct order_answer *a, int *fds, int n)
 		r->why.code = a->err.code == EPIPE ? MGR_LOST : MGR_SETUP;
 	}
 	if (r->is_dropped) {
-		r->m->n_images--;
 		soon(r->m, &r->task, run_free);
 	} else {
 		check_over(r);
@@ -212,18 +209,15 @@ struct image_run *image_run(struct manager *m, const struct peer *peer,
 			    const struct sink *sink, mgr_done_fn *done,
 			    void *arg, struct err *err)
 {
+	/* What it may, the face has asked the policy. */
+	struct turn_want turn = { TURN_IMAGE, peer->uid };
 	struct image_run *r;
 	int fds[4] = { NO_FD, NO_FD, NO_FD, NO_FD };
 	int ret = 0;
 
-	(void)peer; /* what it may, the face has asked the policy */
-	if (m->n_images >= MAX_IMAGES) {
-		(void)err_set(err, MGR_BUSY,
-			      "%u requests for images are on their way, which "
-			      "is the limit",
-			      m->n_images);
-		return NULL;
-	}
+	/* As slow as who sends or reads it. */
+	if (has_input || strcmp(args[0], "save") == 0)
+		turn.kind = TURN_ARCHIVE;
 	r = calloc(1, sizeof(*r));
 	if (!r || !(r->call = call_new_done(m, done, arg))) {
 		free(r);
@@ -237,10 +231,7 @@ struct image_run *image_run(struct manager *m, const struct peer *peer,
 	if (fds[0] < 0 || open_pipes(r, has_input, fds) < 0)
 		ret = err_set(err, MGR_BUSY, "no pipes can be had");
 	else
-		ret = orders_ask(m->parent,
-				 &(struct order_want){ ORDER_IMAGE, NULL, fds,
-						       4 },
-				 answered, r, err);
+		ret = turn_ask(m, &turn, fds, 4, answered, r, err);
 	for (int i = 0; i < 4; i++)
 		fd_close(&fds[i]);
 	if (ret < 0) {
@@ -248,7 +239,6 @@ struct image_run *image_run(struct manager *m, const struct peer *peer,
 		run_free(&r->task);
 		return NULL;
 	}
-	m->n_images++;
 	return r;
 }
 

@@ -116,9 +116,8 @@ static int send_request(struct box *b, const json_t *request, int who,
 		return err_errno(err, -doc, "write a request");
 	fds[0] = doc;
 	fds[1] = who;
-	return orders_ask(b->m->parent,
-			  &(struct order_want){ ORDER_PREPARE, NULL, fds, 2 },
-			  done, arg, err);
+	return turn_ask(b->m, &(struct turn_want){ TURN_PREPARE, b->owner },
+			fds, 2, done, arg, err);
 }
 
 static json_t *parse_value(const char *text)

@@ -232,7 +232,8 @@ void keeper_close(struct keeper *k)
 		(void)cg_box_kill(&b->cg);
 		box_release(k, b);
 	}
-	shelves_close(k);
+	if (k->has_own_mounts)
+		shelves_close(k);
 	keeper_sweep(k);
 	if (!k->has_left)
 		record_remove(k);

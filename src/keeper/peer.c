@@ -80,8 +80,8 @@ static int check_socket(int sock, struct err *err)
 		return err_errno(err, errno, "look at the peer's connection");
 	if (name.sun_family != AF_UNIX || type != SOCK_STREAM || listens ||
 	    len <= sizeof(name.sun_family) || name.sun_path[0] != '/' ||
-	    (getpeername(sock, (struct sockaddr *)&other, &other_len) == 0 &&
-	     other_len > sizeof(other.sun_family)))
+	    getpeername(sock, (struct sockaddr *)&other, &other_len) < 0 ||
+	    other_len > sizeof(other.sun_family))
 		return err_set(err, EPERM,
 			       "the peer's connection is not one that a "
 			       "listener took");

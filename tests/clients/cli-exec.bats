@@ -70,11 +70,21 @@ begin() {
 	is "$(docker exec one cat /tmp/flag)" "done"
 }
 
-@test "exec: env, workdir, user" {
+@test "exec: env, workdir" {
 	begin -e BASE=b
 	is "$(docker exec -e A=1 -w /etc one sh -c 'echo $A $BASE; pwd')" $'1 b\n/etc'
+}
+
+@test "exec: another user is who is asked for, or is refused" {
+	begin -u 1234:1234
 	is "$(docker exec -u 1234:1234 one id -u)" 1234
-	is "$(docker exec -u sandbox one id -u)" 1000
+	if on_docker; then
+		is "$(docker exec -u sandbox one id -u)" 1000
+	else
+		run docker exec -u sandbox one id -u
+		[ "$status" -ne 0 ]
+		has "$output" User
+	fi
 }
 
 @test "exec: many at once, each its own output" {

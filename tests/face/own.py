@@ -154,6 +154,9 @@ def the_life_of_a_box():
     assert error("DELETE", "/v1/boxes/life") == (409, "is_running")
     good("POST", "/v1/boxes/life/rename?name=other")
     assert error("GET", "/v1/boxes/life") == (404, "not_found")
+    end = time.monotonic() + 10
+    while len(frames(good("GET", "/v1/boxes/other/logs"))[2]) < 4 and time.monotonic() < end:
+        time.sleep(0.05)
     waited = []
     waiter = threading.Thread(target=lambda: waited.append(good("POST", "/v1/boxes/other/wait")))
     waiter.start()

@@ -46,11 +46,11 @@ static json_t *make_answer(const json_t *request)
 {
 	json_t *command = json_object_get(request, "command");
 
-	return json_pack("{s:{s:s,s:O},s:[],s:[],s:{s:O,s:s,s:{},s:{},s:{},s:["
+	return json_pack("{s:{s:s,s:o},s:[],s:[],s:{s:O,s:s,s:{},s:{},s:{},s:["
 			 "]}}",
 			 "spec", "image", "host", "command",
-			 command ? command : json_array(), "warnings",
-			 "clamped", "start", "run",
+			 command ? json_incref(command) : json_array(),
+			 "warnings", "clamped", "start", "run",
 			 json_object_get(request, "run"), "decision", "allow",
 			 "network", "user", "limits", "layers");
 }
@@ -89,10 +89,11 @@ static void prepare_for(const struct order *o, int doc)
 		reply(fake.parent, &a, NULL, 0);
 	} else {
 		fds[0] = doc_seal("box", 3);
-		fds[1] = seal_json(json_incref(
+		fds[1] = seal_json(
 			json_object_get(request, "command")
-				? json_object_get(request, "command")
-				: json_array()));
+				? json_incref(
+					  json_object_get(request, "command"))
+				: json_array());
 		fds[2] = seal_json(make_answer(request));
 		if (json_is_true(json_object_get(request, "exec")))
 			reply(fake.parent, &a, fds + 1, 2);

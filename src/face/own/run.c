@@ -44,8 +44,9 @@ struct running {
 	char *input;
 	size_t input_at, input_len;
 	uint64_t timeout_us;
-	bool is_blocked;
+	bool is_blocked, has_finished;
 	struct err refusal;
+	char *document;
 };
 
 static TAILQ_HEAD(, running) all = TAILQ_HEAD_INITIALIZER(all);
@@ -179,11 +180,10 @@ static char *document(struct running *n)
 	return own_result(&f);
 }
 
-static void finish(struct running *n)
+static void send_result(struct running *n)
 {
-	_cleanup_free_ char *text = document(n);
+	char *text = n->document;
 
-	let_box_go(n);
 	if (!text && !n->is_begun) {
 		own_fail(n->r, 500, "out of memory for the result document");
 	} else if (!text) {
@@ -193,7 +193,6 @@ static void finish(struct running *n)
 		struct json j = { .out = &b };
 
 		begin_events(n);
-		text[strcspn(text, "\n")] = '\0';
 		buf_init(&b, strlen(text) + 4096);
 		json_open(&j, NULL, '{');
 		json_str(&j, "event", "result");
@@ -205,6 +204,35 @@ static void finish(struct running *n)
 	} else {
 		http_answer(n->r, 200, OWN_JSON, text, strlen(text));
 	}
+}
+
+static void on_removed(void *arg, const struct err *err)
+{
+	struct running *n = arg;
+
+	(void)err;
+	n->call = NULL;
+	send_result(n);
+}
+
+/* Nobody is told before nothing is left of the box. */
+static void finish(struct running *n)
+{
+	struct box *b;
+
+	if (n->has_finished)
+		return;
+	n->has_finished = true;
+	n->document = document(n);
+	b = take_ptr(n->box);
+	if (b) {
+		call_drop(n->call);
+		n->call = box_remove(b, true, on_removed, n);
+		box_unref(b);
+		if (n->call)
+			return;
+	}
+	send_result(n);
 }
 
 static void maybe_finish(struct running *n)
@@ -509,6 +537,7 @@ static void gone(void *data)
 	capture_done(&n->err);
 	capture_done(&n->both);
 	free(n->input);
+	free(n->document);
 	free(n);
 }
 
