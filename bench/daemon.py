@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cordon's Docker socket beside a Docker Engine, by the same clients.
 
-    docker.py BUILD WORK [--rounds N] [--boxes N]
+    daemon.py BUILD WORK [--rounds N] [--boxes N]
 
 WORK is an empty directory, best in memory. Starts `cordon serve`, and a
 Docker Engine (tools/docker-engine) where one can be had, each with its socket
