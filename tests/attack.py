@@ -25,6 +25,10 @@ class Daemon:
         self.dir = tempfile.mkdtemp(prefix="cordon-attack-")
         os.chmod(self.dir, 0o711)
         self.sock = self.dir + "/docker.sock"
+        self.start()
+        return self
+
+    def start(self):
         env = dict(os.environ, CORDON_STATE_DIR=self.dir + "/state",
                    CORDON_RUNTIME_DIR=self.dir + "/run")
         self.log = open(self.dir + "/log", "wb")
@@ -36,11 +40,13 @@ class Daemon:
             if time.time() > end or self.process.poll() is not None:
                 raise SystemExit("Bail out! the daemon does not start")
             time.sleep(0.05)
-        return self
 
-    def __exit__(self, *what):
+    def stop(self):
         self.process.terminate()
         self.process.wait(30)
+
+    def __exit__(self, *what):
+        self.stop()
         shutil.rmtree(self.dir)
 
 
@@ -161,7 +167,66 @@ def stopped_preparers(d):
     return got, [201] * 5
 
 
-TESTS = [stalled_archives, many_lists, stopped_preparers]
+def run_boxes(d):
+    while True:
+        try:
+            made = json.loads(call(d, "POST", "/containers/create", {
+                "Image": "host", "Cmd": ["sleep", "0.1"]})[1])
+            box = "/containers/" + made["Id"]
+            call(d, "POST", box + "/start")
+            made = json.loads(call(d, "POST", box + "/exec",
+                                   {"Cmd": ["true"]})[1])
+            call(d, "POST", f"/exec/{made['Id']}/start", {})
+            call(d, "POST", box + "/wait")
+        except (OSError, ValueError, KeyError, IndexError):
+            time.sleep(0.02)
+
+
+def parts(d):
+    """The children of the daemon, by name."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            text = open(f"/proc/{pid}/stat").read()
+        except OSError:
+            continue
+        name, rest = text[text.index("(") + 1:].rsplit(")", 1)
+        if int(rest.split()[1]) == d.process.pid:
+            found[name] = int(pid)
+    return found
+
+
+def killed_parts(d):
+    """Whatever dies when, each run that began has an end on the ledger.
+
+    Two are possible: of one that is killed between a record and its note the
+    next one cannot know."""
+    pids = [fork_as(GOOD, run_boxes, d) for _ in range(6)]
+    for name in ["cordon-front", "cordon-keeper"] * 3 + ["cordon-front"]:
+        time.sleep(1.5)
+        if name in (now := parts(d)):
+            os.kill(now[name], signal.SIGKILL)
+    time.sleep(1.5)
+    for pid in pids:
+        stop(pid)
+    # What was lost at the very end, the next one tells.
+    d.stop()
+    d.start()
+    time.sleep(1)
+    d.stop()
+    counts = {}
+    for line in open(d.dir + "/state/ledger/000001.jsonl"):
+        record = json.loads(line)
+        if record["kind"] in ("run.start", "run.end"):
+            run = (record.get("data") or record)["run"]
+            counts.setdefault(run, []).append(record["kind"])
+    odd = [c for c in counts.values() if c != ["run.start", "run.end"]]
+    print(f"# {len(counts)} runs, {len(odd)} with two ends or fewer than one")
+    odd = [c for c in odd if c[:2] != ["run.start", "run.end"]]
+    return [len(counts) > 20, odd], [True, []]
+
+
+TESTS = [stalled_archives, many_lists, stopped_preparers, killed_parts]
 
 
 def main():

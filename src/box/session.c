@@ -466,6 +466,11 @@ static void take(struct sessions *all, const struct wire_told *told, int *fds,
 	}
 }
 
+bool sessions_are_lost(const struct sessions *all)
+{
+	return all->is_lost;
+}
+
 static void lose(struct sessions *all)
 {
 	const struct wire_outcome lost = { .end = WIRE_BY_LOSS };

@@ -35,6 +35,8 @@ struct session;
 struct sessions *sessions_new(int sock, struct err *err); /* takes sock */
 void sessions_free(struct sessions *all);
 int sessions_fd(const struct sessions *all);
+/* The keeper is gone; that their boxes are lost was told, or is being told. */
+bool sessions_are_lost(const struct sessions *all);
 int sessions_step(struct sessions *all);
 
 struct session_want {

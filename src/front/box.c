@@ -25,6 +25,7 @@ struct box *box_new(struct manager *m)
 	b->refs = 1;
 	b->box_fd = b->work_fd = b->peer_fd = b->asker_fd = NO_FD;
 	b->tty_fd = NO_FD;
+	b->slot = -1;
 	b->touched_us = clock_us();
 	return b;
 }

@@ -405,12 +405,13 @@ static void recorded(void *arg, const struct order_answer *a, int *fds, int n)
 	(void)fds;
 	(void)n;
 	if (err.code) {
+		runs_drop(e->m, e->slot);
+		e->slot = -1;
 		err.code = MGR_SETUP;
 		(void)err_wrap(&err, "record the run, which therefore does "
 				     "not start");
 	} else {
 		e->is_recorded = true;
-		e->slot = runs_add(e->m, e->run);
 	}
 	if (e->state == EXEC_STARTING && (err.code || send_exec(e, &err) < 0))
 		exec_begin_failed(e, &err);
@@ -423,8 +424,12 @@ void exec_begin(struct exec *e)
 	struct err err = { 0 };
 
 	(void)exec_ref(e);
+	/* Before: who comes after us must tell its end, whatever happens. */
+	e->slot = runs_add(e->m, e->run);
 	if (orders_record(e->m->clerk, "run.start", members, recorded, e,
 			  &err) < 0) {
+		runs_drop(e->m, e->slot);
+		e->slot = -1;
 		exec_begin_failed(e, &err);
 		exec_unref(e);
 	}
@@ -576,6 +581,10 @@ void exec_run_ended(struct exec *e)
 		.out_bytes = e->out_bytes,
 		.err_bytes = e->err_bytes,
 	};
+	/* Without a keeper we end too, and the next front tells what is lost.
+	 */
+	if (e->is_recorded && sessions_are_lost(e->m->sessions))
+		return;
 	(void)exec_ref(e);
 	e->m->n_records++;
 	if (!e->is_recorded) {

@@ -256,6 +256,7 @@ struct box {
 	int box_fd, work_fd;
 	int peer_fd;  /* who made it, as the kernel knows */
 	int asker_fd; /* who looked for it last: maybe another by now */
+	int slot;     /* of its run (notes.c), until its note tells of it */
 
 	/* the wall */
 	struct session *session;

@@ -163,6 +163,13 @@ static void start_is_bad(struct box *b, const struct err *err)
 		b->start_err = *err;
 }
 
+/* From here on its note tells that it ran; or it has ended. */
+static void forget_run(struct box *b)
+{
+	runs_drop(b->m, b->slot);
+	b->slot = -1;
+}
+
 static void is_running(struct box *b)
 {
 	b->is_starting = false;
@@ -170,7 +177,8 @@ static void is_running(struct box *b)
 	b->started_ns = day_ns();
 	b->finished_ns = 0;
 	box_touch(b);
-	(void)notes_store(b);
+	if (notes_store(b) == 0)
+		forget_run(b);
 	events_box(b, "start", NULL, NULL);
 	box_watch_time(b);
 	calls_end(&b->start_calls, NULL);
@@ -311,6 +319,7 @@ static void start_recorded(void *arg, const struct order_answer *a, int *fds,
 	b->has_record_answer = true;
 	b->is_recorded = !err.code;
 	if (err.code) {
+		forget_run(b);
 		err.code = err.code == EPIPE ? MGR_LOST : MGR_SETUP;
 		(void)err_wrap(&err, "record the run, which therefore does "
 				     "not start");
@@ -329,10 +338,13 @@ static void send_start(struct box *b)
 		return;
 	b->is_record_sent = b->is_run_used = true;
 	members = record_start(b->start, b->run);
+	/* Before: who comes after us must tell its end, whatever happens. */
+	b->slot = runs_add(b->m, b->run);
 	(void)box_ref(b);
 	if (orders_record(b->m->clerk, "run.start", members, start_recorded, b,
 			  &err) == 0)
 		return;
+	forget_run(b);
 	start_is_bad(b, &err);
 	b->has_record_answer = true;
 	box_unref(b);
@@ -482,6 +494,10 @@ static void record_and_finish(struct box *b, const struct verdict *v)
 		box_finish(b);
 		return;
 	}
+	/* Without a keeper we end too, and the next front tells what is lost.
+	 */
+	if (sessions_are_lost(b->m->sessions))
+		return;
 	members = record_end(&facts);
 	(void)box_ref(b);
 	b->m->n_records++;
@@ -567,6 +583,7 @@ void box_finish(struct box *b)
 	b->finished_ns = day_ns();
 	b->state = BOX_EXITED;
 	(void)notes_store(b);
+	forget_run(b);
 	(void)snprintf(code, sizeof(code), "%d", b->exit_code);
 	if (b->oom_killed)
 		events_box(b, "oom", NULL, NULL);

@@ -166,7 +166,7 @@ struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 	raise_files();
 	look_at_machine(m);
 	if (open_state(m, err) < 0 || open_peers(m, err) < 0 ||
-	    runs_open(m, err) < 0 || notes_load(m, err) < 0) {
+	    notes_load(m, err) < 0 || runs_open(m, err) < 0) {
 		/* The process ends: nothing was begun that must be undone. */
 		return NULL;
 	}

@@ -436,6 +436,15 @@ static void tell_lost(struct manager *m, const char *run)
 		m->n_records--;
 }
 
+/* Its box's note tells of it already. */
+static bool is_noted(const struct manager *m, const char *run)
+{
+	for (const struct box *b = m->boxes; b; b = b->next)
+		if (b->is_lost && strcmp(b->run, run) == 0)
+			return true;
+	return false;
+}
+
 int runs_open(struct manager *m, struct err *err)
 {
 	char run[RUN_SIZE + 1] = "";
@@ -450,7 +459,7 @@ int runs_open(struct manager *m, struct err *err)
 	for (off_t i = 0; i < MAX_RUNS; i++) {
 		if (pread(m->runs->fd, run, RUN_SIZE, i * RUN_SIZE) != RUN_SIZE)
 			break;
-		if (is_hex(run, RUN_SIZE))
+		if (is_hex(run, RUN_SIZE) && !is_noted(m, run))
 			tell_lost(m, run);
 	}
 	if (ftruncate(m->runs->fd, 0) < 0)

@@ -127,6 +127,12 @@ void sessions_free(struct sessions *all)
 	free(all);
 }
 
+bool sessions_are_lost(const struct sessions *all)
+{
+	(void)all;
+	return false;
+}
+
 int sessions_fd(const struct sessions *all)
 {
 	return all->epoll;
