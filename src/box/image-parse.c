@@ -285,7 +285,7 @@ int image_entry_find(const char *index, size_t len, const char *text,
 		return image_corrupt(err, "index.json");
 	if (choose(&images, w, text, &chosen, err) < 0)
 		return -err->code;
-	*ret = strndup(chosen.p, chosen.len);
+	*ret = chosen.p ? strndup(chosen.p, chosen.len) : NULL;
 	return *ret ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 

@@ -231,15 +231,18 @@ static int read_accounts(const struct box_image *image, const char *path,
 	*ret = malloc(FILE_MAX);
 	if (!*ret)
 		return err_set(err, ENOMEM, "out of memory");
+	**ret = '\0';
 	n = box_image_read(image, path, *ret, FILE_MAX);
-	if (n == -ENOENT || n == -ENOTDIR)
+	if (n == -ENOENT || n == -ENOTDIR) {
 		**ret = '\0';
-	else if (n == -ELOOP)
+		return 0;
+	}
+	if (n == -ELOOP)
 		return err_set(err, ELOOP,
 			       "%s of image '%.100s' is a link, which is not "
 			       "followed; name the user by number",
 			       path, image->name);
-	else if (n < 0)
+	if (n < 0)
 		return err_errno(err, (int)-n, "read %s of image '%.100s'",
 				 path, image->name);
 	return 0;

@@ -183,6 +183,7 @@ static int locate(const char *text, struct found *f, struct err *err)
 		store = state_open("images", path, sizeof(path), err);
 	if (store >= 0)
 		lock = lock_store(store, err);
+	(void)lock; /* held until we return */
 	if (!err->code && find_entry(store, text, &w, &f->entry, err) == 0 &&
 	    image_entry_read(m, f->entry, &w, run, err) == 0)
 		(void)open_parts(f, store, m, run, err);
@@ -232,7 +233,8 @@ static int answer(int sock, const char *name)
 
 	if (!f)
 		return -ENOMEM;
-	if (locate(name, f, &err) == 0 && strlen(f->entry) >= ENTRY_MAX)
+	if (locate(name, f, &err) == 0 &&
+	    (!f->entry || strlen(f->entry) >= ENTRY_MAX))
 		(void)err_set(&err, E2BIG, "an entry of the index is too long");
 	r = err.code ? io_send(sock, &err, sizeof(err), NULL, 0)
 		     : io_send(sock, f->entry, strlen(f->entry), f->fds,

@@ -318,7 +318,8 @@ static int parse_when(const char *text, int64_t *ret, struct err *err)
 static int log_path(const struct log_flags *f, const char *box, char *ret,
 		    size_t size, struct err *err)
 {
-	int64_t since, until;
+	int64_t since = 0;
+	int64_t until = 0;
 	uint64_t tail = 0;
 	char path[1024];
 
