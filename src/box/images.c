@@ -236,9 +236,9 @@ static int answer(int sock, const char *name)
 	if (locate(name, f, &err) == 0 &&
 	    (!f->entry || strlen(f->entry) >= ENTRY_MAX))
 		(void)err_set(&err, E2BIG, "an entry of the index is too long");
-	r = err.code ? io_send(sock, &err, sizeof(err), NULL, 0)
-		     : io_send(sock, f->entry, strlen(f->entry), f->fds,
-			       f->n_fds);
+	r = err.code || !f->entry ? io_send(sock, &err, sizeof(err), NULL, 0)
+				  : io_send(sock, f->entry, strlen(f->entry),
+					    f->fds, f->n_fds);
 	found_done(f);
 	free(f);
 	return r;
