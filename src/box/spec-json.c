@@ -128,6 +128,8 @@ static void put_numbers(struct json *j, const struct cordon_spec *s)
 		  (double)s->cpu_quota_us / (double)s->cpu_period_us);
 	json_int(j, "pids", (int64_t)s->pids);
 	json_int(j, "output", (int64_t)s->output);
+	if (s->hard_output)
+		json_int(j, "hard_output", (int64_t)s->hard_output);
 	json_int(j, "disk", (int64_t)s->disk);
 	json_int(j, "files", (int64_t)s->nofile);
 	json_int(j, "file_size", (int64_t)s->fsize);

@@ -45,6 +45,7 @@ static void take_limits(struct cordon_spec *s, const struct run_facts *f)
 	s->memory = number(json, "memory", s->memory);
 	s->pids = number(json, "pids", s->pids);
 	s->output = number(json, "output", s->output);
+	s->hard_output = number(json, "hard_output", 0);
 	s->disk = number(json, "disk", s->disk);
 	s->nofile = number(json, "files", s->nofile);
 	s->fsize = number(json, "file_size", s->fsize);
@@ -63,6 +64,7 @@ static void copy_limits(struct cordon_result *r, const struct cordon_spec *s)
 	r->limits.cpu_period_us = s->cpu_period_us;
 	r->limits.pids = s->pids;
 	r->limits.output = s->output;
+	r->limits.hard_output = s->hard_output;
 	r->limits.disk = s->disk;
 	r->limits.nofile = s->nofile;
 	r->limits.fsize = s->fsize;

@@ -41,6 +41,8 @@ struct running {
 	struct call *call;
 	struct feed *feed;
 	struct capture out, err, both;
+	uint64_t hard_output; /* 0: none */
+	bool has_flooded;
 	char *input;
 	size_t input_at, input_len;
 	uint64_t timeout_us;
@@ -115,10 +117,16 @@ static void let_box_go(struct running *n)
 	box_unref(b);
 }
 
-/* Who ended it is known to the manager, which did it. */
-static void correct(struct wire_outcome *o, const char *cause)
+/* Who ended it is known to the manager, or to us: it is said to the keeper
+ * as any other kill. */
+static void correct(const struct running *n, struct wire_outcome *o,
+		    const char *cause)
 {
-	if (cause && strcmp(cause, "timeout") == 0 && o->end == WIRE_BY_CANCEL)
+	if (o->end != WIRE_BY_CANCEL)
+		return;
+	if (n->has_flooded)
+		o->end = WIRE_BY_FLOOD;
+	else if (cause && strcmp(cause, "timeout") == 0)
 		o->end = WIRE_BY_TIMEOUT;
 }
 
@@ -151,7 +159,7 @@ static bool look(struct running *n, struct box_view *box,
 	if (!o)
 		return false;
 	*ret = *o;
-	correct(ret, cause);
+	correct(n, ret, cause);
 	return true;
 }
 
@@ -259,12 +267,47 @@ static void refuse(struct running *n, const struct err *err)
 
 /* streams */
 
+/* Ends all of it; how that is called is up to the caller. */
+static void kill_it(struct running *n)
+{
+	struct exec *e = NULL;
+
+	if (n->exec[0])
+		e = exec_find(n->m, http_peer(n->r), n->exec, NULL);
+	if (e)
+		call_drop(exec_kill(e, SIGKILL, ignore, NULL));
+	else if (n->box)
+		call_drop(box_kill(n->box, SIGKILL, ignore, NULL));
+}
+
 static void keep_output(struct running *n, int stream, const char *data,
 			size_t len)
 {
-	capture_add(stream == 1 ? &n->out : &n->err, data, len);
+	struct capture *c = stream == 1 ? &n->out : &n->err;
+
+	capture_add(c, data, len);
 	if (n->is_code)
 		capture_add(&n->both, data, len);
+	if (n->hard_output && c->total > n->hard_output && !n->has_flooded) {
+		n->has_flooded = true;
+		kill_it(n);
+	}
+}
+
+/* What the box's settings say of output, before the first of it. */
+static void take_output_limits(struct running *n, const struct box *b)
+{
+	struct box_view v;
+	double kept;
+	double hard;
+
+	box_look(b, &v);
+	kept = own_doc_number(v.spec, "output", 1 << 20);
+	hard = own_doc_number(v.spec, "hard_output", 0);
+	capture_init(&n->out, (size_t)MIN(MAX(kept, 0), MAX_KEPT));
+	capture_init(&n->err, (size_t)MIN(MAX(kept, 0), MAX_KEPT));
+	capture_init(&n->both, (size_t)MIN(MAX(kept, 0), MAX_KEPT));
+	n->hard_output = hard > 0 ? (uint64_t)hard : 0;
 }
 
 /* As lines, as far as there is room: one may be six times as long. */
@@ -392,6 +435,7 @@ static void on_box_made(void *arg, struct box *b, const struct err *err)
 		return;
 	}
 	n->box = box_ref(b);
+	take_output_limits(n, b);
 	box_look(b, &v);
 	keep_run(n, v.run);
 	n->feed = box_attach(b, &want, &sink, &n->refusal);
@@ -522,16 +566,13 @@ static int take_input(struct running *n, const struct want *w, struct err *err)
 static void gone(void *data)
 {
 	struct running *n = data;
-	struct exec *e = NULL;
 
 	TAILQ_REMOVE(&all, n, all);
 	call_drop(n->call);
 	if (n->feed)
 		feed_drop(n->feed);
 	if (n->exec[0] && !n->has_end)
-		e = exec_find(n->m, http_peer(n->r), n->exec, NULL);
-	if (e)
-		call_drop(exec_kill(e, SIGKILL, ignore, NULL));
+		kill_it(n);
 	let_box_go(n);
 	capture_done(&n->out);
 	capture_done(&n->err);
@@ -546,23 +587,15 @@ static struct running *running_new(struct http_request *r, struct manager *m,
 {
 	struct running *n = calloc(1, sizeof(*n));
 	unsigned char raw[16] = { 0 };
-	uint64_t limit = MAX_KEPT;
-	double output;
 
 	if (!n)
 		return NULL;
-	output = own_doc_number(w->settings, "output_limit", 1 << 20);
-	if (output >= 0 && output < MAX_KEPT)
-		limit = (uint64_t)output;
 	n->r = r;
 	n->m = m;
 	n->uid = http_peer(r)->uid;
 	n->has_events = w->events;
 	n->is_code = w->code != NULL;
 	n->timeout_us = w->timeout_us;
-	capture_init(&n->out, limit);
-	capture_init(&n->err, limit);
-	capture_init(&n->both, limit);
 	if (w->id)
 		(void)snprintf(n->id, sizeof(n->id), "%s", w->id);
 	(void)!getrandom(raw, sizeof(raw), 0);
@@ -607,6 +640,7 @@ static void begin(struct running *n, const struct want *w)
 			own_error(n->r, &err);
 			return;
 		}
+		take_output_limits(n, b);
 		n->call = exec_create(b, &exec, on_exec_made, n);
 	}
 	if (!n->call)
@@ -640,7 +674,6 @@ OWN_HANDLER(own_run_cancel)
 {
 	struct running *n = find(http_param(r, 0));
 	const struct peer *peer = http_peer(r);
-	struct exec *e = NULL;
 
 	if (!n || (peer->uid != 0 && peer->uid != n->uid)) {
 		own_fail(r, 404, "no such run");
@@ -648,11 +681,6 @@ OWN_HANDLER(own_run_cancel)
 	}
 	(void)ctx;
 	n->was_cancelled = true;
-	if (n->exec[0])
-		e = exec_find(n->m, http_peer(n->r), n->exec, NULL);
-	if (e)
-		call_drop(exec_kill(e, SIGKILL, ignore, NULL));
-	else if (n->box)
-		call_drop(box_kill(n->box, SIGKILL, ignore, NULL));
+	kill_it(n);
 	http_answer(r, 204, NULL, NULL, 0);
 }
