@@ -169,12 +169,16 @@ test('testcontainers: start, exec, copy, logs, stop', async () => {
 	await box.copyContentToContainer([{ content: 'later', target: '/tmp/later' }]);
 	assert.equal((await box.exec(['cat', '/tmp/later'])).output, 'later');
 	const logs = await box.logs();
-	let text = '';
-	for await (const chunk of logs) {
-		text += chunk;
-		if (text.includes('ready'))
-			break;
-	}
+	const text = await new Promise((resolve, reject) => {
+		let have = '';
+		logs.on('data', (chunk) => {
+			have += chunk;
+			if (have.includes('ready'))
+				resolve(have);
+		});
+		logs.on('end', () => resolve(have)).on('error', reject);
+	});
+	logs.destroy();
 	assert.ok(text.includes('given content'));
 	await box.stop({ timeout: 0 });
 	assert.deepEqual(await docker.listContainers({ all: true }), []);
