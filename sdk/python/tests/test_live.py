@@ -306,6 +306,19 @@ class Executor(unittest.IsolatedAsyncioTestCase):
             await self.blocks(python("1"),
                               init_command="echo went wrong; exit 3")
 
+    async def test_total_timeout(self):
+        """total_timeout is the time of all blocks together"""
+        before = time.monotonic()
+        nap = python("import time\nprint('nap', flush=True)\ntime.sleep(0.7)")
+        have = await self.blocks(nap, nap, nap, nap, total_timeout=1.5)
+        self.assertLess(time.monotonic() - before, 4)
+        self.assertEqual((have.cause, have.exit_code), ("timeout", 124))
+        self.assertLess(have.output.count("nap"), 4)
+        have = await self.blocks(nap, nap, total_timeout="30s")
+        self.assertEqual((have.exit_code, have.output), (0, "nap\nnap\n"))
+        with self.assertRaises(ValueError):
+            await self.blocks(nap, total_timeout="soon")
+
     async def test_max_output(self):
         """max_output and hard_output"""
         have = await self.blocks(python("print('x' * 100000)"),

@@ -17,9 +17,12 @@ can be dumped and loaded; without it the class works on its own.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import re
 import shutil
 import tempfile
+import time
 import uuid
 import warnings as _warnings
 from dataclasses import dataclass, field
@@ -244,6 +247,7 @@ class DockerCommandLineCodeExecutor(_Base):
             {**(volumes or {}), **(extra_volumes or {})})
         self._extra_hosts = dict(extra_hosts or {})
         self._kill_grace, self._total_timeout = kill_grace, total_timeout
+        self._total_s = _seconds(total_timeout)
         self._idle_timeout, self._socket = idle_timeout, socket
         self._allow_cwd = allow_cwd
         self._plain: dict[str, Any] = {
@@ -454,11 +458,13 @@ class DockerCommandLineCodeExecutor(_Base):
         runs: list[Result] = []
         started: list[Code] = []
         async with self._lock:
+            end = time.monotonic() + self._total_s
             try:
                 for code in plan:
                     started.append(code)
                     runs.append(await self._run_block(
-                        box, code, cancellation_token))
+                        box, code, cancellation_token,
+                        end - time.monotonic()))
                     if not runs[-1].ok:
                         break
             finally:
@@ -466,9 +472,11 @@ class DockerCommandLineCodeExecutor(_Base):
         return self._collect(runs, plan, notes)
 
     async def _run_block(self, box: AsyncBox, code: Code,
-                         token: Optional[Any]) -> Result:
+                         token: Optional[Any], left: float) -> Result:
         """A cancel may come from any thread; the answer comes when nothing of
-        the run is left."""
+        the run is left. `left`: seconds of all blocks together."""
+        if left <= 0:
+            return _timed_out()
         loop = asyncio.get_running_loop()
         told = asyncio.Event()
         ident = _calls.new_id()
@@ -477,7 +485,7 @@ class DockerCommandLineCodeExecutor(_Base):
                 return _cancelled()
             token.add_callback(lambda: loop.call_soon_threadsafe(told.set))
         run = asyncio.ensure_future(box.run(
-            code=code, timeout=self._timeout, id=ident))
+            code=code, timeout=min(self._timeout, left), id=ident))
         wait = asyncio.ensure_future(told.wait())
         try:
             await asyncio.wait({run, wait},
@@ -550,7 +558,8 @@ class DockerCommandLineCodeExecutor(_Base):
         client = Client(self._client.socket)
         seconds = self._timeout if timeout is None else timeout
         if self._box is not None:
-            return client.box(self._box.id).run(timeout=seconds, **what)
+            return client.box(self._box.id).run(
+                timeout=min(seconds, self._total_s), **what)
         settings = self._settings()
         if self._total_timeout is not None:
             settings["total_timeout"] = _time(self._total_timeout)
@@ -594,6 +603,19 @@ def _time(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value}s"
 
 
+def _seconds(value: Optional[str | float]) -> float:
+    """A time as a number of seconds; none is a time without an end."""
+    if value is None:
+        return math.inf
+    if not isinstance(value, str):
+        return float(value)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)?", value.strip())
+    if not match:
+        raise ValueError(f"'{value}' is not a time such as 30s, 500ms or 2m")
+    unit = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+    return float(match[1]) * unit[match[2] or "s"]
+
+
 def _text(run: Result) -> str:
     """Nothing that ran, and no output: the reason is all there is to say."""
     if run.output or run.cause in ("exited", "signal"):
@@ -604,6 +626,11 @@ def _text(run: Result) -> str:
 def _cancelled() -> Result:
     return Result(status="error", cause="cancelled", exit_code=130,
                   output=GONE, message=GONE)
+
+
+def _timed_out() -> Result:
+    return Result(status="timeout", cause="timeout", exit_code=124,
+                  output="\nTimeout", message="the time of all blocks is over")
 
 
 def _unlink_below(top: Path, name: str) -> None:
