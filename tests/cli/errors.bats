@@ -7,9 +7,8 @@ load common
 	run --separate-stderr "$cordon"
 	is "$status" 125
 	refused "no command 'frobnicate'" frobnicate
-	for name in ps exec logs cp stop kill rm inspect stats agent; do
-		refused "not in this build" "$name"
-	done
+	refused "not in this build" agent
+	CORDON_SOCKET=$BATS_TEST_TMPDIR/none refused "start one with 'cordon serve'" ps
 }
 
 @test "errors: nothing to run" {
