@@ -43,6 +43,7 @@ static void put_octal(char *field, size_t size, uint64_t value)
 
 static int put_header(struct packer *p, const struct entry *e)
 {
+	static const char magic[8] = { 'u', 's', 't', 'a', 'r', 0, '0', '0' };
 	char h[TAR_BLOCK] = { 0 };
 	unsigned int sum = 0;
 
@@ -56,7 +57,8 @@ static int put_header(struct packer *p, const struct entry *e)
 	h[156] = e->type;
 	if (e->link)
 		(void)memcpy(h + 157, e->link, MIN(strlen(e->link), 100));
-	memcpy(h + 257, "ustar\00000", 8);
+	/* "ustar", NUL, and the version: no string. */
+	memcpy(h + 257, magic, sizeof(magic));
 	for (size_t i = 0; i < sizeof(h); i++)
 		sum += (unsigned char)h[i];
 	put_octal(h + 148, 7, sum);

@@ -231,6 +231,8 @@ static void finish_request(struct conn *c)
 {
 	struct http_request *r = c->request;
 
+	if (!r)
+		return;
 	c->request = NULL;
 	c->ends |= !r->keeps_alive || !r->is_whole;
 	c->lingers = !r->is_whole;

@@ -28,7 +28,6 @@
 
 static void step_marked(struct http *h)
 {
-	struct conn_list now = TAILQ_HEAD_INITIALIZER(now);
 	struct conn *c;
 
 	/* Those marked meanwhile have their turn in the next round. */

@@ -73,11 +73,10 @@ static void attach_pump(struct feed *f)
 	struct log_entry e;
 
 	while (l && given < TURN && log_get(l, &f->pos, &e, data) == 1) {
-		size_t n = e.len;
-
 		if (f->streams & 1U << e.stream) {
-			n = f->sink.write(f->sink.arg, e.stream,
-					  data + f->inner, e.len - f->inner);
+			size_t n = f->sink.write(f->sink.arg, e.stream,
+						 data + f->inner,
+						 e.len - f->inner);
 			if (f->is_dead)
 				return;
 			if (n > 0)

@@ -279,7 +279,7 @@ struct call *exec_create(struct box *b, const struct exec_want *want,
 	else if (check_box(b, &err) == 0 && check_limits(b, &err) == 0 &&
 		 !(e = exec_new(b, want)))
 		(void)err_set(&err, ENOMEM, "out of memory");
-	if (err.code) {
+	if (err.code || !e) {
 		call_end(c, &err);
 		return c;
 	}
@@ -450,7 +450,7 @@ struct call *exec_start(struct exec *e, const struct sink *sink,
 		(void)err_set(&err, MGR_HAS_RUN, "exec command %s %s", e->id,
 			      e->state == EXEC_ENDED ? "has already run"
 						     : "is already running");
-	else if (check_box(e->box, &err) == 0 && sink)
+	else if (check_box(e->box, &err) == 0 && sink && ret_feed)
 		*ret_feed = exec_feed(e, sink, &err);
 	if (err.code) {
 		call_end(c, &err);

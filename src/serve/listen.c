@@ -235,7 +235,7 @@ int listeners_open(const struct serve_options *o, struct listener *own,
 		   struct listener *docker, struct err *err)
 {
 	struct rights rights;
-	char path[108];
+	char path[108] = "";
 
 	if (find_rights(o, &rights, err) < 0 ||
 	    take_passed(o, own, docker, err) < 0)

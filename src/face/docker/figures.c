@@ -148,22 +148,21 @@ static void stats_gone(struct ask *a)
 /* All CPUs together, in nanoseconds: how much there was to be had. */
 static json_int_t system_ns(const struct box_usage *u)
 {
-	return (json_int_t)(u->time_ns * (int64_t)MAX(u->cpus, 1));
+	return (json_int_t)u->time_ns * (json_int_t)MAX(u->cpus, 1);
 }
 
 static json_t *cpu_of(const struct box_usage *u)
 {
 	return json_pack("{s:{s:I,s:I,s:I},s:I,s:I,s:{s:I,s:I,s:I}}",
 			 "cpu_usage", "total_usage",
-			 (json_int_t)(u->cpu_us * 1000), "usage_in_kernelmode",
-			 (json_int_t)(u->cpu_system_us * 1000),
-			 "usage_in_usermode",
-			 (json_int_t)(u->cpu_user_us * 1000),
+			 (json_int_t)u->cpu_us * 1000, "usage_in_kernelmode",
+			 (json_int_t)u->cpu_system_us * 1000,
+			 "usage_in_usermode", (json_int_t)u->cpu_user_us * 1000,
 			 "system_cpu_usage", system_ns(u), "online_cpus",
 			 (json_int_t)u->cpus, "throttling_data", "periods",
 			 (json_int_t)u->periods, "throttled_periods",
 			 (json_int_t)u->throttled, "throttled_time",
-			 (json_int_t)(u->throttled_us * 1000));
+			 (json_int_t)u->throttled_us * 1000);
 }
 
 static json_t *stats_of(const struct stats *s, const struct box_view *v)

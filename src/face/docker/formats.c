@@ -121,6 +121,25 @@ const char *signal_name(int s)
 	return name ? name : "";
 }
 
+static bool is_sign(char sign, char c)
+{
+	return c && (sign == '.' || sign == c);
+}
+
+static bool here(const char *p, const char *t, unsigned int *steps);
+
+/* `p` is a sign and a star: as few as will do. */
+static bool here_after_star(const char *p, const char *t, unsigned int *steps)
+{
+	do {
+		if (here(p + 2, t, steps))
+			return true;
+		if (++*steps > 1000000)
+			return false;
+	} while (is_sign(p[0], *t) && t++);
+	return false;
+}
+
 /*
  * The matcher of few signs. Each step is counted: a pattern of many stars over
  * a long text ends as "not found" rather than late.
@@ -134,16 +153,9 @@ static bool here(const char *p, const char *t, unsigned int *steps)
 			return true;
 		if (p[0] == '$' && !p[1])
 			return !*t;
-		if (p[1] == '*') {
-			do {
-				if (here(p + 2, t, steps))
-					return true;
-				if (++*steps > 1000000)
-					return false;
-			} while (*t && (p[0] == '.' || *t == p[0]) && t++);
-			return false;
-		}
-		if (!*t || (p[0] != '.' && p[0] != *t))
+		if (p[1] == '*')
+			return here_after_star(p, t, steps);
+		if (!is_sign(p[0], *t))
 			return false;
 		p++;
 		t++;

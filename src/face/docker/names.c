@@ -79,7 +79,7 @@ const char *host_id(void)
 	static char id[7 + 65];
 
 	if (!id[0]) {
-		memcpy(id, "sha256:", 7);
+		(void)snprintf(id, sizeof(id), "sha256:");
 		visible_sha256("cordon: image host", 18, id + 7);
 	}
 	return id;

@@ -101,7 +101,7 @@ static void info_have(void *arg, json_t *images, const struct err *err)
 		DOCKER_COMPAT, "Containers", (json_int_t)all,
 		"ContainersRunning", (json_int_t)v.running, "ContainersPaused",
 		(json_int_t)v.paused, "ContainersStopped",
-		(json_int_t)(v.created + v.exited), "Images",
+		(json_int_t)v.created + v.exited, "Images",
 		(json_int_t)MAX(json_array_size(images), 1), "Driver",
 		"overlay2", "OSType", "linux", "Architecture", u.machine,
 		"NCPU", (json_int_t)v.cpus, "MemTotal",
