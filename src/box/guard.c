@@ -915,50 +915,116 @@ static bool move_away(int dir, const char *name, char *away, size_t size)
 	return false;
 }
 
+/* A name that is not there is well; one that we may not look for is told. */
+static void tell_unseen(const char *source, const char *name, int code,
+			struct strv *ret)
+{
+	char line[600];
+
+	if (code == ENOENT || code == ENOTDIR || code == ELOOP)
+		return;
+	(void)snprintf(line, sizeof(line),
+		       "violation: '%s' in '%.300s' could not be looked for: "
+		       "%s",
+		       name, source, strerror(code));
+	(void)strv_add(ret, line);
+}
+
+/*
+ * The box may have taken away the owner's rights to a directory, so that what
+ * it made there is not found: they are given back while we look. The mode
+ * from before, or -1 where nothing was changed.
+ */
+static int unlock_dir(int dir)
+{
+	char path[64];
+	struct stat st;
+
+	if (fstat(dir, &st) < 0 || st.st_uid != geteuid() ||
+	    (st.st_mode & 0700) == 0700)
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
+	if (chmod(path, (st.st_mode & 07777) | 0700) < 0)
+		return -1;
+	return (int)(st.st_mode & 07777);
+}
+
+static void lock_dir(int dir, int mode)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
+	if (mode >= 0)
+		(void)chmod(path, (mode_t)mode);
+}
+
 /*
  * The box is dead, but what it left may be links: the directory above a name
  * is entered without following one, and a rename does not follow either.
  */
-static void sweep_one(const struct guard_watch *w, const char *name,
-		      struct strv *ret)
+static void sweep_name(int dir, const char *source, const char *name,
+		       struct strv *ret)
 {
 	const char *slash = strchr(name, '/');
 	const char *last = slash ? slash + 1 : name;
-	_cleanup_fd_ int below = NO_FD;
-	int dir = w->dir;
-	char top[64];
 	char away[128];
 	char line[600];
 	struct stat st;
 	bool gone;
 
-	if (slash) {
-		(void)snprintf(top, sizeof(top), "%.*s", (int)(slash - name),
-			       name);
-		below = openat(w->dir, top,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below < 0)
-			return;
-		dir = below;
-	}
-	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		tell_unseen(source, name, errno, ret);
 		return;
+	}
 	gone = move_away(dir, last, away, sizeof(away));
 	(void)snprintf(line, sizeof(line),
 		       "violation: '%s' was made in '%.300s', where the box "
 		       "must not; it %s%s",
-		       name, w->source,
+		       name, source,
 		       gone ? "is now " : "could not be moved away",
 		       gone ? away : "");
 	(void)strv_add(ret, line);
 }
 
+static void sweep_one(int at, const char *source, const char *name,
+		      struct strv *ret)
+{
+	const char *slash = strchr(name, '/');
+	_cleanup_fd_ int below = NO_FD;
+	char top[64];
+	int mode;
+
+	if (!slash) {
+		sweep_name(at, source, name, ret);
+		return;
+	}
+	(void)snprintf(top, sizeof(top), "%.*s", (int)(slash - name), name);
+	below = openat(at, top, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (below < 0) {
+		tell_unseen(source, name, errno, ret);
+		return;
+	}
+	mode = unlock_dir(below);
+	sweep_name(below, source, name, ret);
+	lock_dir(below, mode);
+}
+
+void guard_sweep_dir(int dir, const char *source, uint64_t missing,
+		     struct strv *ret)
+{
+	int mode = unlock_dir(dir);
+
+	for (size_t k = 0; k < 64 && never_made[k]; k++)
+		if (missing & 1ULL << k)
+			sweep_one(dir, source, never_made[k], ret);
+	lock_dir(dir, mode);
+}
+
 void guard_sweep(struct guard *g, struct strv *ret)
 {
 	for (size_t i = 0; i < g->n_watches; i++)
-		for (size_t k = 0; never_made[k]; k++)
-			if (g->watches[i].missing & 1ULL << k)
-				sweep_one(&g->watches[i], never_made[k], ret);
+		guard_sweep_dir(g->watches[i].dir, g->watches[i].source,
+				g->watches[i].missing, ret);
 }
 
 void guard_done(struct guard *g)

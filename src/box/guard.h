@@ -95,6 +95,13 @@ int guard_judge_by(const struct cordon_spec *s, const struct guard_by *by,
 /* After the box is dead: adds a line to `ret` for each violation. */
 void guard_sweep(struct guard *g, struct strv *ret);
 
+/*
+ * The same for one directory, by whoever kept what a guard_watch says: the
+ * guard of a box that stays has long ended when the box does.
+ */
+void guard_sweep_dir(int dir, const char *source, uint64_t missing,
+		     struct strv *ret);
+
 void guard_done(struct guard *g);
 
 /*

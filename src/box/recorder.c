@@ -345,6 +345,9 @@ static int write_end(struct ledger *l, const struct cordon_result *result,
 {
 	const struct run *run = &result->runs[result->n_runs - 1];
 	const char *missing[WIRE_LAYERS + 1];
+	size_t n_denials = result->violations.n;
+	_cleanup_free_ struct ledger_denial *denials = calloc(n_denials + 1,
+							      sizeof(*denials));
 	size_t n = 0;
 	struct ledger_run_end end = {
 		.run = result->id,
@@ -362,9 +365,16 @@ static int write_end(struct ledger *l, const struct cordon_result *result,
 		.out = { run->out.total, run->out.data, run->out.len },
 		.err = { run->err.total, run->err.data, run->err.len },
 		.not_enforced = missing,
+		.denials = denials,
+		.n_denials = n_denials,
 		.keep_output = keep_output,
 	};
 
+	if (!denials)
+		return err_set(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < n_denials; i++)
+		denials[i] = (struct ledger_denial){ "mount",
+						     result->violations.v[i] };
 	for (int i = 0; i < WIRE_LAYERS; i++)
 		if (result->not_enforced & 1U << i)
 			missing[n++] = layer_name((enum wire_layer)i);

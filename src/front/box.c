@@ -56,9 +56,11 @@ struct box *box_ref(struct box *b)
 
 void box_unref(struct box *b)
 {
-	char *const texts[] = { b->face,  b->settings, b->extra,   b->command,
-				b->spec,  b->warnings, b->clamped, b->start,
-				b->image, b->error,    b->code };
+	char *const texts[] = { b->face,      b->settings, b->extra,
+				b->command,   b->spec,     b->warnings,
+				b->clamped,   b->start,    b->image,
+				b->error,     b->code,     b->watches,
+				b->violations };
 
 	if (--b->refs > 0)
 		return;

@@ -9,6 +9,7 @@
  *	room.c     who may have a box now, and who waits
  *	box.c      making, finding, listing
  *	prepare.c  from wishes to blobs, by the preparer; turns.c: fairly
+ *	sweep.c    what it must not have made, by the preparer too
  *	life.c     start and end; stop.c: stop, kill, pause, remove; wait.c
  *	exec.c     programs in a box; exec-io.c: their streams; shim.c
  *	log.c      a box's output on disk; attach.c, lines.c: its readers
@@ -253,6 +254,9 @@ struct box {
 
 	/* what the preparer made of them */
 	char *spec, *warnings, *clamped, *start, *image;
+	char *watches;    /* JSON, as the preparer wants it back: sweep.c */
+	char *violations; /* JSON, a list: what the last sweep found, or NULL */
+	bool is_unswept;  /* it had a wall since */
 	int box_fd, work_fd;
 	int peer_fd;  /* who made it, as the kernel knows */
 	int asker_fd; /* who looked for it last: maybe another by now */
@@ -393,6 +397,22 @@ typedef void exec_prepared_fn(void *arg, struct exec_made *made,
 int exec_prepare(struct exec *e, exec_prepared_fn *done, void *arg,
 		 struct err *err);
 
+/* The connection that says who asks; -errno if there is none that may. */
+int box_identity(const struct box *b);
+/* ORDER_PREPARE with this document; NULL is refused. */
+struct json_t;
+int prepare_ask(struct box *b, const struct json_t *request, int who,
+		order_done_fn *done, void *arg, struct err *err);
+
+/* sweep.c */
+/*
+ * For a box of which nothing is left: `then` comes when all is looked at, or
+ * at once; b->violations is there before.
+ */
+void box_sweep(struct box *b, void (*then)(struct box *b));
+/* One of an earlier daemon: nobody is there as whom to look. */
+void box_sweep_is_late(struct box *b);
+
 /* room.c */
 bool room_take(struct box *b);
 /* 0: it waits, box_have_room() or box_no_room() follow. */
@@ -454,6 +474,7 @@ struct end_facts {
 	int exit_code, signal;
 	const struct wire_outcome *outcome;
 	uint64_t out_bytes, err_bytes;
+	const char *violations; /* JSON, a list */
 };
 char *record_end(const struct end_facts *f);
 /* The same members of run.start for another run. */

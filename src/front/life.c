@@ -12,7 +12,8 @@
  * left of the box and the end is on the disk (docker-api.md 8.3):
  *
  *	main ended, killed, lost, or never begun -> is_ending -> the wall is
- *	closed -> output is read to its end -> run.end -> box_finish
+ *	closed -> output is read to its end -> volumes are swept -> run.end ->
+ *	box_finish
  *
  * From box_begin() to box_finish() the box holds a reference to itself.
  */
@@ -417,6 +418,13 @@ void box_end_now(struct box *b)
 	}
 }
 
+/* It had a wall for its files alone. */
+static void files_swept(struct box *b)
+{
+	if (b->is_removing && !b->is_starting && !b->session)
+		box_remove_now(b);
+}
+
 void box_wall_gone(struct box *b, const struct wire_outcome *o)
 {
 	if (b->has_main || (b->has_no_main && b->state != BOX_CREATED &&
@@ -429,8 +437,8 @@ void box_wall_gone(struct box *b, const struct wire_outcome *o)
 	}
 	if (b->is_ending)
 		end_step(b);
-	else if (b->is_removing && !b->is_starting)
-		box_remove_now(b);
+	else if (!b->is_starting)
+		box_sweep(b, files_swept);
 }
 
 static struct verdict judge(const struct box *b)
@@ -486,6 +494,7 @@ static void record_and_finish(struct box *b, const struct verdict *v)
 		.outcome = b->has_outcome ? &b->outcome : NULL,
 		.out_bytes = b->out_bytes,
 		.err_bytes = b->err_bytes,
+		.violations = b->violations,
 	};
 	_cleanup_free_ char *members = NULL;
 	struct order_answer failed = { 0 };
@@ -515,10 +524,20 @@ static void drained_enough(void *arg)
 	end_step(b);
 }
 
+static void end_swept(struct box *b)
+{
+	struct verdict v = judge(b);
+
+	b->exit_code = v.exit_code;
+	b->cause = cause_name(v.cause);
+	b->oom_killed = b->has_outcome && b->outcome.oom_kills > 0;
+	if (b->start_err.code && !b->error)
+		b->error = strdup(b->start_err.text);
+	record_and_finish(b, &v);
+}
+
 static void end_step(struct box *b)
 {
-	struct verdict v;
-
 	if (b->session || !b->is_ending)
 		return;
 	if (b->out || b->err) {
@@ -532,13 +551,7 @@ static void end_step(struct box *b)
 	if (b->is_end_sent)
 		return;
 	b->is_end_sent = true;
-	v = judge(b);
-	b->exit_code = v.exit_code;
-	b->cause = cause_name(v.cause);
-	b->oom_killed = b->has_outcome && b->outcome.oom_kills > 0;
-	if (b->start_err.code && !b->error)
-		b->error = strdup(b->start_err.text);
-	record_and_finish(b, &v);
+	box_sweep(b, end_swept);
 }
 
 /* What keeps it from being started is told to all who wait for its start. */
@@ -607,5 +620,6 @@ void box_lost(struct box *b)
 	b->exit_code = v.exit_code;
 	b->cause = cause_name(v.cause);
 	b->error = strdup("lost: the daemon ended");
+	box_sweep_is_late(b);
 	record_and_finish(b, &v);
 }

@@ -55,6 +55,7 @@ static const struct member members[] = {
 	M("spec", spec, 's'),
 	M("warnings", warnings, 's'),
 	M("clamped", clamped, 's'),
+	M("watches", watches, 's'),
 	M("image", image, 's'),
 	M("error", error, 's'),
 	M("has_no_main", has_no_main, 'b'),
@@ -246,9 +247,9 @@ static bool is_sound(const struct box *b)
 	       is_json(b->extra, false) && is_json(b->spec, false) &&
 	       is_json(b->command, true) && is_json(b->code, true) &&
 	       is_json(b->warnings, true) && is_json(b->clamped, true) &&
-	       b->stop_signal > 0 && b->stop_signal <= 64 &&
-	       b->stop_timeout_s >= 0 && b->log_max > 0 &&
-	       b->log_max <= (uint64_t)1 << 40;
+	       is_json(b->watches, true) && b->stop_signal > 0 &&
+	       b->stop_signal <= 64 && b->stop_timeout_s >= 0 &&
+	       b->log_max > 0 && b->log_max <= (uint64_t)1 << 40;
 }
 
 static bool fill(struct box *b, const json_t *o)

@@ -19,8 +19,7 @@
 #include "front/exec.h"
 #include "front/front.h"
 
-/* The connection that says who asks; -errno if there is none that may. */
-static int identity(const struct box *b)
+int box_identity(const struct box *b)
 {
 	struct ucred who;
 	socklen_t len = sizeof(who);
@@ -99,8 +98,8 @@ static void explain(struct box *b, const char *run,
 	json_decref(o);
 }
 
-static int send_request(struct box *b, const json_t *request, int who,
-			order_done_fn *done, void *arg, struct err *err)
+int prepare_ask(struct box *b, const json_t *request, int who,
+		order_done_fn *done, void *arg, struct err *err)
 {
 	_cleanup_free_ char *text = NULL;
 	_cleanup_fd_ int doc = NO_FD;
@@ -188,6 +187,7 @@ static int take_answer(struct box *b, const char *text, struct err *err)
 	set_text(&b->warnings, doc_dump(o, "warnings"));
 	set_text(&b->clamped, doc_dump(o, "clamped"));
 	set_text(&b->start, doc_dump(o, "start"));
+	set_text(&b->watches, doc_dump(o, "watches"));
 	set_text(&b->image, strdup(image ? image : "host"));
 	if (strcmp(b->face, "docker") == 0)
 		tighten(b, json_object_get(o, "docker"));
@@ -249,7 +249,7 @@ static json_t *box_request(const struct box *b)
 
 int box_prepare(struct box *b, prepared_fn *done, void *arg, struct err *err)
 {
-	int who = identity(b);
+	int who = box_identity(b);
 	struct asking *a;
 	json_t *request;
 	int r;
@@ -265,7 +265,7 @@ int box_prepare(struct box *b, prepared_fn *done, void *arg, struct err *err)
 	if (!b->run[0])
 		id_make(b->run, 32);
 	request = box_request(b);
-	r = send_request(b, request, who, box_answer, a, err);
+	r = prepare_ask(b, request, who, box_answer, a, err);
 	json_decref(request);
 	if (r < 0)
 		asking_free(a);
@@ -381,7 +381,7 @@ static void exec_answer(void *arg, const struct order_answer *answer, int *fds,
 int exec_prepare(struct exec *e, exec_prepared_fn *done, void *arg,
 		 struct err *err)
 {
-	int who = identity(e->box);
+	int who = box_identity(e->box);
 	struct asking *a;
 	json_t *request;
 	int r;
@@ -398,7 +398,7 @@ int exec_prepare(struct exec *e, exec_prepared_fn *done, void *arg,
 			      .exec_done = done,
 			      .arg = arg };
 	request = exec_request(e);
-	r = send_request(e->box, request, who, exec_answer, a, err);
+	r = prepare_ask(e->box, request, who, exec_answer, a, err);
 	json_decref(request);
 	if (r < 0)
 		asking_free(a);

@@ -11,8 +11,27 @@
 #include "front/front.h"
 #include "ledger/ledger.h"
 
+#define MAX_DENIALS 256
+
+/* Strings of the list, which must live as long as what is made of them. */
+static size_t take_denials(const json_t *list, struct ledger_denial *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(list) && n < MAX_DENIALS; i++) {
+		const char *what = json_string_value(json_array_get(list, i));
+
+		if (what)
+			ret[n++] = (struct ledger_denial){ "mount", what };
+	}
+	return n;
+}
+
 char *record_end(const struct end_facts *f)
 {
+	json_t *list = f->violations ? json_loads(f->violations, 0, NULL)
+				     : NULL;
+	struct ledger_denial denials[MAX_DENIALS];
 	const struct wire_outcome *o = f->outcome;
 	const char *missing[WIRE_LAYERS + 1];
 	size_t n = 0;
@@ -29,7 +48,10 @@ char *record_end(const struct end_facts *f)
 		.out = { .bytes = f->out_bytes },
 		.err = { .bytes = f->err_bytes },
 		.not_enforced = missing,
+		.denials = denials,
+		.n_denials = take_denials(list, denials),
 	};
+	char *members;
 
 	if (o) {
 		end.wall_ms = o->wall_us / 1000;
@@ -43,7 +65,9 @@ char *record_end(const struct end_facts *f)
 		if (o->not_enforced & 1U << i)
 			missing[n++] = layer_name((enum wire_layer)i);
 	missing[n] = NULL;
-	return ledger_run_end_members(&end);
+	members = ledger_run_end_members(&end);
+	json_decref(list);
+	return members;
 }
 
 char *record_start(const char *start, const char *run)

@@ -86,6 +86,7 @@ int box_open_wall(struct box *b, struct err *err)
 	}
 	(void)box_ref(b);
 	b->is_ready = false;
+	b->is_unswept = true;
 	return 0;
 }
 

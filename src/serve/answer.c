@@ -9,6 +9,7 @@
 #include "base/util.h"
 #include "box/recorder.h"
 #include "serve/daemon.h"
+#include "serve/sweep.h"
 
 #define MAX_ANSWER (16U << 20)
 
@@ -108,8 +109,25 @@ int answer_make(const struct answer *a, struct buf *out, struct err *err)
 	if (put_start(&j, a, s, err) < 0)
 		return -err->code;
 	rules_docker(&j, a->guard->policy);
+	sweep_put(&j, a->guard, a->key, a->peer);
 	if (a->refused)
 		json_str(&j, "message", a->why->text);
+	json_close(&j, '}');
+	return out->error ? err_set(err, -out->error, "the answer is too long")
+			  : 0;
+}
+
+int answer_sweep(const struct strv *violations, struct buf *out,
+		 struct err *err)
+{
+	struct json j = { .out = out };
+
+	buf_init(out, MAX_ANSWER);
+	json_open(&j, NULL, '{');
+	json_open(&j, "violations", '[');
+	for (size_t i = 0; i < violations->n; i++)
+		json_str(&j, NULL, violations->v[i]);
+	json_close(&j, ']');
 	json_close(&j, '}');
 	return out->error ? err_set(err, -out->error, "the answer is too long")
 			  : 0;

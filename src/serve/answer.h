@@ -17,7 +17,12 @@ struct answer {
 	enum refusal refused;
 	const struct err *why; /* of a refusal */
 	int64_t peer;
+	const unsigned char *key; /* sweep.h */
 };
 
 /* 0 or -errno; the caller releases the buffer. */
 int answer_make(const struct answer *a, struct buf *out, struct err *err);
+
+/* The same for a request to sweep: what was found. */
+int answer_sweep(const struct strv *violations, struct buf *out,
+		 struct err *err);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -295,6 +296,9 @@ static int run(struct daemon *d)
 
 static int open_all(struct daemon *d, struct err *err)
 {
+	if (getrandom(d->sweep_key, sizeof(d->sweep_key), 0) !=
+	    (ssize_t)sizeof(d->sweep_key))
+		return err_errno(err, errno, "make a key");
 	d->signals = open_signals(err);
 	if (d->signals < 0 || state_take(d, err) < 0 ||
 	    rules_load(d, err) < 0 ||

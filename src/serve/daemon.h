@@ -18,6 +18,7 @@
 #include "policy/policy.h"
 #include "serve/orders.h"
 #include "serve/serve.h"
+#include "serve/sweep.h"
 
 /* ---- listen.c ---- */
 
@@ -79,6 +80,7 @@ struct daemon {
 	struct policy *policy;
 	char *policy_name;     /* absolute; NULL: a preset */
 	int64_t policy_loaded; /* seconds of the day */
+	unsigned char sweep_key[SWEEP_KEY];
 	struct part parts[PARTS];
 	int front;  /* socket */
 	int ledger; /* socket to the clerk: it says that a seal is due */

@@ -85,6 +85,9 @@ struct order_answer {
  *	          same settings; only `work` is wanted, and volumes are not
  *	          looked at again
  *	box_only  true: only `box` is wanted, and there need be no command
+ *	sweep     the `watches` of an earlier answer, when that box is dead;
+ *	          goes with run, box and face alone. No blobs are made, and the
+ *	          answer's document is {violations: list of strings}
  *
  * The answer's document:
  *
@@ -98,6 +101,8 @@ struct order_answer {
  *	          value in force: over_ceiling, allow_root_inside,
  *	          bind_symlinks, exec {on_disconnect, children, shims,
  *	          max_output (bytes or null)}, log_max (bytes)
+ *	watches   list of {source, dev, ino, missing, seal}: writable volumes,
+ *	          to be swept when the box is dead (sweep.h)
  *	message   why it was refused
  *
  * The note of ORDER_POLICY, which comes once before any answer and after each

@@ -177,6 +177,7 @@ struct prep {
 	struct guard guard;
 	struct prepared ready;
 	struct strv warnings;
+	struct strv violations; /* of a sweep */
 	enum refusal refused;
 	pid_t librarian; /* 0: none is needed */
 };
@@ -308,7 +309,8 @@ static void reply(struct prep *t, struct err *err)
 				    .warnings = &t->warnings,
 				    .refused = t->refused,
 				    .why = err,
-				    .peer = (int64_t)t->peer };
+				    .peer = (int64_t)t->peer,
+				    .key = t->p->d->sweep_key };
 	_cleanup_fd_ int fd = NO_FD;
 	struct err why = { 0 };
 	struct buf text = { 0 };
@@ -318,6 +320,9 @@ static void reply(struct prep *t, struct err *err)
 	/* A request that cannot be read has no document to answer with. */
 	if (t->guard.given && (!err->code || t->refused) &&
 	    answer_make(&doc, &text, &why) == 0)
+		fd = doc_seal(&text, &why);
+	else if (t->request.is_sweep && !err->code &&
+		 answer_sweep(&t->violations, &text, &why) == 0)
 		fd = doc_seal(&text, &why);
 	if (why.code) {
 		a.err = why;
@@ -356,7 +361,14 @@ static int prepare_all(struct prep *t, struct err *err)
 	if (child_settle(parent) < 0)
 		return err_set(err, EPERM, "shut the preparer in");
 	if (forget_surroundings(d, t->peer, err) < 0 ||
-	    read_request(t, err) < 0 || judge(t, err) < 0)
+	    read_request(t, err) < 0)
+		return -err->code;
+	if (t->request.is_sweep) {
+		sweep_all(&t->request, d->sweep_key, (int64_t)t->peer,
+			  &t->violations);
+		return 0;
+	}
+	if (judge(t, err) < 0)
 		return -err->code;
 	return make_blobs(t, err);
 }

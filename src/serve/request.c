@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/num.h"
 #include "base/util.h"
 #include "box/spec-load.h"
 #include "ledger/read.h"
@@ -220,6 +221,88 @@ static int take_box_only(struct request *r, const struct value *v,
 	return take_bool(v, &r->box_only, err);
 }
 
+/* ---- sweep ---- */
+
+static int take_seal(const struct value *v, char ret[65])
+{
+	return take_word(v, ret, 65) < 0 || strlen(ret) != 64 ? -EINVAL : 0;
+}
+
+static int take_source(const struct value *v, char **ret)
+{
+	struct buf text;
+	int e = text_of(v, 4096, &text);
+
+	if (e == 0 && text.data[0] != '/')
+		e = -EINVAL;
+	if (e == 0 && !(*ret = strdup(text.data)))
+		e = -ENOMEM;
+	buf_done(&text);
+	return e;
+}
+
+/* As text: a number of JSON need not hold 64 bits. */
+static int take_bits(const struct value *v, uint64_t *ret)
+{
+	struct buf text;
+	int e = text_of(v, 32, &text);
+
+	if (e == 0)
+		e = num_parse(text.data, UINT64_MAX, ret);
+	buf_done(&text);
+	return e;
+}
+
+static int take_watch(struct request_watch *w, const struct value *v)
+{
+	static const char *const names[] = { "source", "dev", "ino", "missing",
+					     "seal" };
+	unsigned int seen = 0;
+	struct value name;
+	struct value item;
+
+	if (value_type(v) != '{')
+		return -EINVAL;
+	for (struct walk k = walk_start(v); walk_next(&k, &name, &item);) {
+		size_t i = 0;
+		int e;
+
+		while (i < ARRAY_SIZE(names) && !value_is(&name, names[i]))
+			i++;
+		if (i == ARRAY_SIZE(names) || (seen & 1U << i))
+			return -EINVAL;
+		seen |= 1U << i;
+		e = i == 0   ? take_source(&item, &w->source)
+		    : i == 1 ? take_bits(&item, &w->dev)
+		    : i == 2 ? take_bits(&item, &w->ino)
+		    : i == 3 ? take_bits(&item, &w->missing)
+			     : take_seal(&item, w->seal);
+		if (e < 0)
+			return e;
+	}
+	return seen == (1U << ARRAY_SIZE(names)) - 1 ? 0 : -EINVAL;
+}
+
+static int take_sweep(struct request *r, const struct value *v, struct err *err)
+{
+	static const char form[] = "sweep is a list of {source, dev, ino, "
+				   "missing, seal}";
+	struct value none;
+	struct value item;
+
+	if (value_type(v) != '[')
+		return bad(err, form);
+	for (struct walk w = walk_start(v); walk_next(&w, &none, &item);) {
+		if (r->n_watches == ARRAY_SIZE(r->watches))
+			return bad(err, "sweep has too many items");
+		/* Counted first: what it has is released in any case. */
+		if (take_watch(&r->watches[r->n_watches++], &item) < 0)
+			return bad(err, form);
+	}
+	r->is_sweep = true;
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*take)(struct request *r, const struct value *v, struct err *err);
@@ -228,8 +311,19 @@ static const struct {
 	{ "code", take_code },         { "run", take_run },
 	{ "box", take_box },           { "face", take_face },
 	{ "clamp", take_clamp },       { "exec", take_exec },
-	{ "box_only", take_box_only },
+	{ "box_only", take_box_only }, { "sweep", take_sweep },
 };
+
+/* Of a box that is dead nothing is prepared. */
+static bool is_plain_sweep(unsigned int seen)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if ((seen & 1U << i) && members[i].take != take_sweep &&
+		    members[i].take != take_run &&
+		    members[i].take != take_box && members[i].take != take_face)
+			return false;
+	return true;
+}
 
 static int take(struct request *r, const struct value *object, struct err *err)
 {
@@ -252,6 +346,8 @@ static int take(struct request *r, const struct value *object, struct err *err)
 	}
 	if (!r->run[0] || !r->face[0])
 		return bad(err, "run and face are missing");
+	if (r->is_sweep && !is_plain_sweep(seen))
+		return bad(err, "sweep goes with run, box and face alone");
 	if (r->exec && r->box_only)
 		return bad(err, "exec and box_only exclude each other");
 	return 0;
@@ -282,5 +378,7 @@ int request_parse(char *text, size_t len, struct request *ret, struct err *err)
 void request_done(struct request *r)
 {
 	cordon_spec_free(r->spec);
+	for (size_t i = 0; i < r->n_watches; i++)
+		free(r->watches[i].source);
 	memset(r, 0, sizeof(*r));
 }

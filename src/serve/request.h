@@ -9,11 +9,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "box/spec.h"
 
 #define REQUEST_MAX (16U << 20)
+
+/* What the answer to an earlier request told of a volume (sweep.c). */
+struct request_watch {
+	char *source;
+	uint64_t dev, ino, missing;
+	char seal[65];
+};
 
 struct request {
 	struct cordon_spec *spec;
@@ -23,6 +31,9 @@ struct request {
 	bool clamp;
 	bool exec;     /* another program for a box that is there */
 	bool box_only; /* a box, and nothing that runs in it yet */
+	bool is_sweep; /* no box: look after one that is dead */
+	struct request_watch watches[SPEC_MAX_ITEMS];
+	size_t n_watches;
 };
 
 /* `text` is changed. In any case request_done() releases. */

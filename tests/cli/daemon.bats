@@ -44,6 +44,11 @@ ends() {
 	c audit list | grep -c "run.end.*$1" || true
 }
 
+# last_run: the run that was started last.
+last_run() {
+	c audit list | grep 'run[.]start' | tail -1 | awk '{ print $7 }'
+}
+
 @test "a box is made, run, read and removed" {
 	id=$(c create --name life -- sh -c 'echo out; echo err >&2; exit 7')
 	is "${#id}" 64
@@ -102,7 +107,7 @@ ends() {
 	c create --name made -- true
 	parent=$(cat "$place/pid")
 	front=$(pgrep -P "$parent" -x cordon-front)
-	run="$(c audit list | grep run.start | tail -1 | awk '{ print $7 }')"
+	run=$(last_run)
 	is "$(ends "$run")" 0
 	kill -9 "$front"
 	for _ in $(seq 100); do
@@ -145,4 +150,112 @@ wait_for_end() {
 	has "$(c ps -a)" left
 	lacks "$(c inspect left)" "lost: the daemon"
 	c rm left
+}
+
+@test "names that the host obeys, made by a box, are moved away and told" {
+	mkdir -p "$dir/vol" "$dir/old/.git/hooks"
+	echo old >"$dir/old/.git/config"
+	chmod 777 "$dir/vol" "$dir/old"
+	c create --name swept -v "$dir/vol:/v:rw" -v "$dir/old:/o:rw" -- sh -c '
+		mkdir /v/.git /v/.vscode &&
+		echo x >/v/.vscode/settings.json && echo keep >/v/plain
+		echo bad >/o/.git/config; echo more >/o/more; exit 3'
+	c start swept
+	is "$(c wait swept)" 3
+	run=$(last_run)
+	[ ! -e "$dir/vol/.git" ]
+	[ ! -e "$dir/vol/.vscode" ]
+	[ -d "$dir/vol/.git.cordon-removed-0" ]
+	is "$(cat "$dir/vol/.vscode.cordon-removed-0/settings.json")" x
+	# what is no such name stays, and so does what was there before
+	is "$(cat "$dir/vol/plain")" keep
+	is "$(cat "$dir/old/more")" more
+	is "$(cat "$dir/old/.git/config")" old
+	[ -d "$dir/old/.git/hooks" ]
+	# told on the ledger, in the end of this very run, and by the box
+	told=$(c audit show "$run" | grep denied)
+	has "$told" "violation: '.git' was made in"
+	has "$told" "violation: '.vscode' was made in"
+	lacks "$told" "/old"
+	has "$(c inspect swept)" "violation: '.git' was made in"
+	# once more: the same names again, under other ones
+	c start swept
+	is "$(c wait swept)" 3
+	[ -d "$dir/vol/.git.cordon-removed-1" ]
+	[ ! -e "$dir/vol/.git" ]
+	c rm swept
+}
+
+@test "a box that is removed by force is swept, and a program in it too" {
+	mkdir "$dir/vol"
+	chmod 777 "$dir/vol"
+	c create --name forced -v "$dir/vol:/v:rw" -- sleep 60
+	c start forced
+	run=$(last_run)
+	c exec forced sh -c 'mkdir /v/.git; touch /v/.envrc /v/plain'
+	[ -d "$dir/vol/.git" ]
+	c rm -f forced
+	[ ! -e "$dir/vol/.git" ]
+	[ -d "$dir/vol/.git.cordon-removed-0" ]
+	[ -f "$dir/vol/.envrc.cordon-removed-0" ]
+	[ -f "$dir/vol/plain" ]
+	told=$(c audit show "$run" | grep denied)
+	has "$told" "violation: '.envrc' was made in"
+}
+
+@test "a volume that is not there any more is told, and its place is not swept" {
+	mkdir "$dir/vol"
+	chmod 777 "$dir/vol"
+	c create --name moved -v "$dir/vol:/v:rw" -- sleep 60
+	c start moved
+	run=$(last_run)
+	mv "$dir/vol" "$dir/away"
+	mkdir -p "$dir/vol/.git"
+	c rm -f moved
+	[ -d "$dir/vol/.git" ]
+	told=$(c audit show "$run" | grep denied)
+	has "$told" "another directory is there now"
+}
+
+@test "an orderly end of the daemon sweeps; so does the end of a copy" {
+	mkdir "$dir/vol"
+	chmod 777 "$dir/vol"
+	c create --name last -v "$dir/vol:/v:rw" -- sh -c 'mkdir /v/.git; sleep 60'
+	c start last
+	for _ in $(seq 50); do
+		[ ! -d "$dir/vol/.git" ] || break
+		sleep 0.1
+	done
+	run=$(last_run)
+	parent=$(cat "$place/pid")
+	kill "$parent"
+	wait_for_end "$parent"
+	serve
+	[ -d "$dir/vol/.git.cordon-removed-0" ]
+	[ ! -e "$dir/vol/.git" ]
+	has "$(c audit show "$run" | grep denied)" "violation: '.git' was made in"
+	# a box that does not run has a wall while files are copied
+	c rm last
+	c create --name copied -v "$dir/vol:/v:rw" -- true
+	echo text >"$dir/.envrc"
+	c cp "$dir/.envrc" copied:/v/.envrc
+	c rm -f copied
+	[ ! -e "$dir/vol/.envrc" ]
+	is "$(cat "$dir/vol/.envrc.cordon-removed-0")" text
+	has "$(c audit list | grep decision)" deny
+}
+
+@test "of a box that was lost it is told that nobody looked" {
+	mkdir "$dir/vol"
+	chmod 777 "$dir/vol"
+	c create --name unseen -v "$dir/vol:/v:rw" -- sleep 60
+	c start unseen
+	run=$(last_run)
+	kill -9 "$(pgrep -P "$(cat "$place/pid")" -x cordon-front)"
+	for _ in $(seq 100); do
+		c ps >/dev/null 2>&1 && [ "$(ends "$run")" -gt 0 ] && break
+		sleep 0.1
+	done
+	has "$(c audit show "$run" | grep denied)" "could not be looked for"
+	c rm unseen
 }

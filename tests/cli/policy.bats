@@ -616,6 +616,10 @@ for call in (lambda: os.rename("/w", "/tmp/w"), lambda: os.replace("/w/made", "/
 	done
 	[ -e p/file ]
 	[ -e p/.git.cordon-removed-0/hooks/pre-commit ]
+	# and on the ledger
+	local id
+	id=$("$cordon" audit list | grep 'run[.]start' | tail -1 | awk '{ print $7 }')
+	has "$("$cordon" audit show "$id" | grep denied)" "violation: '.bashrc' was made in './p'"
 	mkdir -p q/.git
 	run --separate-stderr "$cordon" run --json -v ./q:/w:rw -- sh -c 'mkdir /w/.git/hooks; echo x > /w/.git/config'
 	is "$status" 0

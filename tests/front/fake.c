@@ -45,14 +45,18 @@ static int seal_json(json_t *o)
 static json_t *make_answer(const json_t *request)
 {
 	json_t *command = json_object_get(request, "command");
+	json_t *o;
 
-	return json_pack("{s:{s:s,s:o},s:[],s:[],s:{s:O,s:s,s:{},s:{},s:{},s:["
-			 "]}}",
-			 "spec", "image", "host", "command",
-			 command ? json_incref(command) : json_array(),
-			 "warnings", "clamped", "start", "run",
-			 json_object_get(request, "run"), "decision", "allow",
-			 "network", "user", "limits", "layers");
+	o = json_pack("{s:{s:s,s:o},s:[],s:[],s:{s:O,s:s,s:{},s:{},s:{},s:["
+		      "]}}",
+		      "spec", "image", "host", "command",
+		      command ? json_incref(command) : json_array(), "warnings",
+		      "clamped", "start", "run",
+		      json_object_get(request, "run"), "decision", "allow",
+		      "network", "user", "limits", "layers");
+	if (fake.has_watches)
+		(void)json_object_set_new(o, "watches", json_pack("[s]", "w"));
+	return o;
 }
 
 static bool refuse(const json_t *request, struct order_answer *a)
@@ -77,6 +81,23 @@ static bool refuse(const json_t *request, struct order_answer *a)
 	return a->err.code;
 }
 
+/* What came back must be what was given. */
+static void sweep_for(const json_t *list, struct order_answer *a)
+{
+	int fd;
+
+	fake.n_sweeps++;
+	if (!fake.violation || json_array_size(list) != 1 ||
+	    strcmp(json_string_value(json_array_get(list, 0)), "w") != 0) {
+		(void)err_set(&a->err, EIO, "the preparer died");
+		reply(fake.parent, a, NULL, 0);
+		return;
+	}
+	fd = seal_json(json_pack("{s:[s]}", "violations", fake.violation));
+	reply(fake.parent, a, &fd, 1);
+	(void)close(fd);
+}
+
 static void prepare_for(const struct order *o, int doc)
 {
 	struct order_answer a = { .type = ORDER_ANSWER, .number = o->number };
@@ -85,7 +106,9 @@ static void prepare_for(const struct order *o, int doc)
 	int fds[3];
 
 	fake.n_prepares++;
-	if (refuse(request, &a)) {
+	if (json_object_get(request, "sweep")) {
+		sweep_for(json_object_get(request, "sweep"), &a);
+	} else if (refuse(request, &a)) {
 		reply(fake.parent, &a, NULL, 0);
 	} else {
 		fds[0] = doc_seal("box", 3);
@@ -157,12 +180,15 @@ static void keep_record(const struct order *o, int doc)
 	char *text = doc_read(doc, &fake_err);
 	json_t *r = json_loads(text, 0, NULL);
 	const char *cause = doc_str(r, "cause");
+	const char *denied = doc_str(
+		json_array_get(json_object_get(r, "denials"), 0), "what");
 	char *line = NULL;
 
 	if (cause)
-		(void)!asprintf(&line, "%s %s %s %lld", o->kind,
+		(void)!asprintf(&line, "%s %s %s %lld%s%s", o->kind,
 				doc_str(r, "run"), cause,
-				(long long)doc_int(r, "exit_code", -1));
+				(long long)doc_int(r, "exit_code", -1),
+				denied ? " " : "", denied ? denied : "");
 	else
 		(void)!asprintf(&line, "%s %s %s", o->kind, doc_str(r, "run"),
 				doc_str(r, "subject") ? doc_str(r, "subject")

@@ -30,8 +30,12 @@ struct fake {
 	bool hold_records;   /* it answers later: fake_answer_records() */
 	bool hold_prepares;
 	int n_prepares;
+	bool has_watches;      /* boxes have volumes that are to be swept */
+	const char *violation; /* that a sweep finds; NULL: it fails */
+	int n_sweeps;
 
-	/* what the clerk was told: "run.start ID", "run.end ID cause code" */
+	/* what the clerk was told: "run.start ID", "run.end ID cause code",
+	 * then what was denied */
 	char *records[4096];
 	size_t n_records;
 	bool is_drained, is_ready;

@@ -540,4 +540,54 @@ TEST(f22_events)
 	fake_end();
 }
 
+/* Nothing is told before its volumes were looked at. */
+TEST(f23_swept_before_its_end)
+{
+	struct waited w;
+	struct box *b;
+
+	fake_begin();
+	fake.has_watches = true;
+	fake.violation = "violation: a name";
+	fake.n_sweeps = 0;
+	b = fake_box("swept", "exit 4");
+	CHECK_INT(fake_start(b), 0);
+	fake_wait(&w, "swept", WAIT_NOT_RUNNING);
+	CHECK(fake_until(&w.is_done, 5000));
+	CHECK_INT(fake.n_sweeps, 1);
+	CHECK_HAS(fake.records[fake.n_records - 1],
+		  "exited 4 violation: a name");
+	CHECK_HAS(look(b).warnings, "violation: a name");
+	/* A sweep that fails is told, and ends the box as well. */
+	fake.violation = NULL;
+	CHECK_INT(fake_start(b), 0);
+	fake_wait(&w, "swept", WAIT_NOT_RUNNING);
+	CHECK(fake_until(&w.is_done, 5000));
+	CHECK_INT(fake.n_sweeps, 2);
+	CHECK_HAS(fake.records[fake.n_records - 1],
+		  "could not be looked for: the preparer died");
+	fake.has_watches = false;
+	fake_end();
+}
+
+/* Of one that an earlier daemon had, it is told that nobody looked. */
+TEST(f24_lost_is_not_swept)
+{
+	struct box *b;
+
+	fake_begin();
+	fake.has_watches = true;
+	fake.n_sweeps = 0;
+	b = fake_box("gone", "sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	fake_crash();
+	fake_open();
+	fake_turn(50);
+	CHECK_INT(fake.n_sweeps, 0);
+	CHECK_HAS(fake.records[fake.n_records - 1],
+		  "the daemon ended before the box");
+	fake.has_watches = false;
+	fake_end();
+}
+
 TAP_MAIN()

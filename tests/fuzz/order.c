@@ -29,6 +29,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(r.spec->is_served);
 		for (size_t i = 0; i < r.spec->n_binds; i++)
 			MUST(r.spec->binds[i].source[0] == '/');
+		MUST(r.is_sweep || r.n_watches == 0);
+		MUST(!r.is_sweep || (r.spec->n_binds == 0 && !r.exec));
+		for (size_t i = 0; i < r.n_watches; i++)
+			MUST(r.watches[i].source[0] == '/' &&
+			     strlen(r.watches[i].seal) == 64);
 		json = cordon_spec_json(r.spec);
 		MUST(json && utf8_check(json, strlen(json)));
 		free(json);
