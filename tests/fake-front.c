@@ -61,6 +61,11 @@ static int doc(const char *text, size_t len)
 	return fd;
 }
 
+static int twin(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static void put_doc(int fd)
 {
 	char chunk[4096];
@@ -189,7 +194,8 @@ static void show_status(void)
 	put(line);
 	(void)snprintf(line, sizeof(line), "notes %u\n", notes);
 	put(line);
-	note = openat(FRONT_FD_STATE, "note", O_CREAT | O_WRONLY, 0600);
+	note = openat(FRONT_FD_STATE, "note", O_CREAT | O_WRONLY | O_CLOEXEC,
+		      0600);
 	(void)snprintf(line, sizeof(line), "may make a file: %s\n",
 		       note >= 0 ? "yes" : "no");
 	fd_close(&note);
@@ -304,7 +310,7 @@ static void run_prepared(void)
 		const struct session_exec exec = {
 			.work = kept[1],
 			.stdio = { open("/dev/null", O_RDONLY | O_CLOEXEC),
-				   p[1], dup(p[1]) },
+				   p[1], twin(p[1]) },
 			.kill_rest = true,
 		};
 
@@ -335,23 +341,23 @@ static void do_it(const char *word, const char *arg, char *rest)
 	if (strcmp(word, "prepare") == 0 || strcmp(word, "many") == 0) {
 		n = *arg ? atoi(arg) : 1;
 		for (int i = 0; i < n; i++)
-			prepare_with(dup(request), client);
+			prepare_with(twin(request), client);
 		wait_answers(FRONT_FD_PARENT, n);
 	} else if (strcmp(word, "prepare-as") == 0) {
-		prepare_with(dup(request), atoi(arg));
+		prepare_with(twin(request), atoi(arg));
 		wait_answers(FRONT_FD_PARENT, 1);
 	} else if (strcmp(word, "prepare-few") == 0) {
 		order(ORDER_PREPARE, &request, 1);
 		wait_answers(FRONT_FD_PARENT, 1);
 	} else if (strcmp(word, "prepare-pipe") == 0) {
-		if (pipe(p) < 0)
+		if (pipe2(p, O_CLOEXEC) < 0)
 			exit(1);
 		prepare_with(p[0], client);
 		wait_answers(FRONT_FD_PARENT, 1);
 		(void)close(p[1]);
 	} else if (strcmp(word, "run") == 0) {
 		keeps = true;
-		prepare_with(dup(request), client);
+		prepare_with(twin(request), client);
 		wait_answers(FRONT_FD_PARENT, 1);
 		keeps = false;
 		if (n_kept == 3)

@@ -294,10 +294,8 @@ int session_ask_usage(struct session *s,
 
 int session_files(struct session *s, int sock)
 {
-	pid_t pid;
-
 	(void)s;
-	if (fake_files && (pid = fork()) == 0) {
+	if (fake_files && fork() == 0) {
 		(void)setpgid(0, 0);
 		for (int i = 3; i < 1024; i++)
 			if (i != sock)
