@@ -45,7 +45,8 @@
 #define KEEPER_INIT_SOCK 3
 #define KEEPER_INIT_LOCK 4
 #define KEEPER_FIRST_FD  5
-#define KEEPER_BOXES     320 /* 256 that stay, and what is made ahead */
+#define KEEPER_BOXES     320 /* 256 that stay, and what is made ahead ... */
+#define KEEPER_RUNS      128 /* ... where none stays */
 #define KEEPER_PROGRAMS  4096
 #define KEEPER_SHELVES   512
 

@@ -326,9 +326,10 @@ static void box_clear(struct box *b)
 static struct box *spawn(struct keeper *k, struct ids ids,
 			 const struct shelf *s, struct err *err)
 {
+	int max = k->has_own_mounts ? KEEPER_BOXES : KEEPER_RUNS;
 	struct box *b = NULL;
 
-	for (int i = 0; i < KEEPER_BOXES && !b; i++)
+	for (int i = 0; i < max && !b; i++)
 		if (k->boxes[i].state == BOX_FREE)
 			b = &k->boxes[i];
 	if (b && b - k->boxes >= k->top)
@@ -337,7 +338,7 @@ static struct box *spawn(struct keeper *k, struct ids ids,
 		(void)err_set(err, EBUSY,
 			      "busy: %d boxes are running already; wait for "
 			      "one to end",
-			      KEEPER_BOXES);
+			      max);
 		return NULL;
 	}
 	box_clear(b);

@@ -42,6 +42,13 @@ static void make(const char *name)
 	CHECK_INT(mkdir(path, 0700), 0);
 }
 
+/* Over what is there, without an end of its own. */
+static void put_over(char *at, const char *text)
+{
+	while (*text)
+		*at++ = *text++;
+}
+
 /* The request that brings back what was put; `from`, if any, becomes `to`. */
 static void sealed(struct request *ret, const char *from, const char *to)
 {
@@ -64,9 +71,9 @@ static void sealed(struct request *ret, const char *from, const char *to)
 	(void)close(g.watches[0].dir);
 	/* The front has it as `watches`, and sends it as `sweep`. */
 	at = strstr(text.data, "\"watches\"");
-	memcpy(at, "\"sweep\"  ", 9);
+	put_over(at, "\"sweep\"  ");
 	if (from && (at = strstr(text.data, from)))
-		memcpy(at, to, strlen(to));
+		put_over(at, to);
 	CHECK(!from || at);
 	CHECK_INT(request_parse(text.data, text.len, ret, &err), 0);
 	buf_done(&text);
