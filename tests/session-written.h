@@ -209,9 +209,11 @@ TEST(s34_directories_swapped_meanwhile)
 	CHECK(WAIT_FOR(strstr(swap->out, "up"), 10000));
 	for (int i = 0; i < 200; i++) {
 		int sock = files_ask(b, FILES_WRITE, "/workspace/t", 0, 0);
+		/* Many meet a swap on their way, one alone often none. */
+		int n = i % 2 ? 20 : 1;
 		int e;
 
-		for (int k = 0; k < 20; k++)
+		for (int k = 0; k < n; k++)
 			files_send(sock, 'f', "a/x", 0644, "x");
 		e = files_end(sock);
 		good += e == 0;
