@@ -22,8 +22,9 @@ demo: build
 check: build
 	tools/install-deps check
 	tests/run $(BUILD)
-check-asan: build-asan/build.ninja
+build-asan: build-asan/build.ninja
 	ninja -C build-asan
+check-asan: build-asan
 	UBSAN_OPTIONS=halt_on_error=1 tests/run build-asan unit fuzz-replay malloc
 check-vm: build
 	tools/install-deps vm
@@ -41,4 +42,4 @@ install: build
 	meson install -C $(BUILD) --no-rebuild
 clean:
 	rm -rf $(BUILD) build-asan build-fuzz
-.PHONY: all build demo check check-asan check-vm lint fuzz bench install clean
+.PHONY: all build build-asan demo check check-asan check-vm lint fuzz bench install clean

@@ -593,12 +593,15 @@ TEST(several_blocks_are_asked_about_as_such)
 	s = cordon_spec_new();
 	CHECK(c && s);
 	CHECK_INT(cordon_spec_set(s, "policy", path, &err), 0);
-	CHECK_INT(cordon_spec_code(s, "python", "a=1", 3, NULL, &err), 0);
+	CHECK_INT(cordon_spec_code(s, "python", "a=1", 3, "h.py", &err), 0);
 	CHECK_INT(cordon_spec_code(s, "sh", "true", 4, NULL, &err), 0);
+	CHECK_INT(cordon_spec_stdin(s, "abc", 3, &err), 0);
 	CHECK_INT(cordon_run(c, s, &r, &err), 0);
 	CHECK_STR(r ? cordon_result_cause(r) : err.text, "denied");
 	CHECK_INT(RUN(said, "list", "--all", "--json"), 0);
 	CHECK_HAS(said, "python (3 bytes), sh (4 bytes)");
+	CHECK_HAS(said,
+		  "\"changes\":[\"file 1 h.py\",\"stdin 3 ba7816bf8f01cf");
 	cordon_result_free(r);
 	cordon_spec_free(s);
 	cordon_close(c);

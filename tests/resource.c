@@ -29,14 +29,19 @@ static void check_still_works(void)
 	cordon_result_free(r);
 }
 
-/* Ended by its deadline, and not much later than that. */
+/*
+ * Ended by its deadline, and not much later than that. An emulated machine
+ * stands still for seconds when its host is busy: there this is about the
+ * end, and how soon it comes is held to outside.
+ */
 static void check_on_time(const struct cordon_result *r, long deadline_ms)
 {
 	double wall = doc_num(r, "execution_time_ms");
+	long late = in_vm() ? 5000 : 100;
 
 	CHECK(wall >= deadline_ms);
-	CHECK(wall <= deadline_ms + late_ms(100));
-	if (wall > deadline_ms + late_ms(100))
+	CHECK(wall <= deadline_ms + late);
+	if (wall > deadline_ms + late)
 		printf("# %.0f ms instead of %ld\n", wall, deadline_ms);
 }
 

@@ -22,8 +22,9 @@ static inline int files_ask(struct box_s *b, uint32_t op, const char *path,
 	(void)setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit,
 			 sizeof(limit));
 	CHECK_INT(session_files(b->s, pair[1]), 0);
-	(void)io_write_all(pair[0], &ask, sizeof(ask));
-	(void)io_write_all(pair[0], path, ask.path_len);
+	/* A request that is refused at once is closed by now. */
+	(void)send(pair[0], &ask, sizeof(ask), MSG_NOSIGNAL);
+	(void)send(pair[0], path, ask.path_len, MSG_NOSIGNAL);
 	return pair[0];
 }
 
@@ -64,14 +65,19 @@ static inline bool files_next(int sock, struct got *g)
 	return g->e.kind != 0;
 }
 
+/* Whose what is sent is said to be. */
+static uint32_t files_uid = UINT32_MAX;
+
 static inline void files_send(int sock, char kind, const char *name,
 			      uint32_t mode, const char *data)
 {
 	struct files_entry e = { .kind = (uint8_t)kind,
 				 .mode = mode,
+				 .uid = files_uid,
+				 .gid = files_uid,
 				 .name_len = (uint32_t)strlen(name) };
 
-	if (kind == 'l')
+	if (kind == 'l' || kind == 'h')
 		e.link_len = (uint32_t)strlen(data);
 	else
 		e.size = strlen(data);

@@ -67,21 +67,15 @@ TEST(s31_reading_never_waits_nor_leaves_the_form)
 	begin();
 	b = open_one("");
 	/* Files that are now a file, now a pipe, now a link, now longer. */
-	r = start_in(b, NOT_HOW, "python3", "-c",
-		     "import os\n"
-		     "os.makedirs('s')\n"
-		     "print('up', flush=True)\n"
-		     "while True:\n"
-		     " for i in range(20):\n"
-		     "  p = 's/%d' % i\n"
-		     "  try: os.unlink(p)\n"
-		     "  except OSError: pass\n"
-		     "  k = (i + os.getpid() + hash(os.times())) % 3\n"
-		     "  if k == 0: os.mkfifo(p)\n"
-		     "  elif k == 1: os.symlink('/proc/1/mem', p)\n"
-		     "  else:\n"
-		     "   f = open(p, 'w'); f.write('x' * 5000); f.flush()\n"
-		     "   f.truncate(10); f.close()\n",
+	r = start_in(b, NOT_HOW, "sh", "-c",
+		     "mkdir s; echo up; k=0; while :; do\n"
+		     "for i in 0 1 2 3 4 5 6 7 8 9; do\n"
+		     "rm -f s/$i; k=$((k + 1))\n"
+		     "case $((k % 3)) in\n"
+		     "0) mkfifo s/$i;;\n"
+		     "1) ln -s /proc/1/mem s/$i;;\n"
+		     "2) printf '%05000d' 1 >s/$i; echo short >s/$i;;\n"
+		     "esac; done; done",
 		     NULL);
 	CHECK(WAIT_FOR(strstr(r->out, "up"), 10000));
 	for (int i = 0; i < 30; i++) {
@@ -150,6 +144,42 @@ TEST(s32_files_are_written)
 	stop_keeper();
 }
 
+TEST(s38_hard_links_are_made)
+{
+	struct box_s *b;
+	struct ran *r;
+	int sock;
+
+	begin();
+	b = open_one("");
+	(void)run_sh(b, "mkdir t /tmp/o; echo keep >/tmp/o/keep; "
+			"ln -s /tmp/o t/out; echo old >t/two");
+	sock = files_ask(b, FILES_WRITE, "/workspace/t", 0, 0);
+	files_send(sock, 'f', "a/one", 0640, "one\n");
+	files_send(sock, 'h', "two", 0, "a/one");
+	files_send(sock, 'h', "b/three", 0, "./a/one");
+	/* Once more: two names of one file. */
+	files_send(sock, 'h', "two", 0, "a/one");
+	CHECK_INT(files_end(sock), 0);
+	r = run_sh(b, "cat t/two; stat -c '%h %a' t/a/one t/two t/b/three; "
+		      "ls -A t t/a t/b | grep cordon");
+	CHECK_STR(r->out, "one\n3 640\n3 640\n3 640\n");
+	/* What is not there, is a directory, is outside, is behind a link. */
+	CHECK_INT(files_put_one(b, "/workspace/t", 'h', "x", 0, "none"),
+		  EINVAL);
+	CHECK_INT(files_put_one(b, "/workspace/t", 'h', "x", 0, "a"), EPERM);
+	CHECK_INT(files_put_one(b, "/workspace/t", 'h', "x", 0, "../t/two"),
+		  EPERM);
+	CHECK_INT(files_put_one(b, "/workspace/t", 'h', "x", 0,
+				"/workspace/t/two"),
+		  EPERM);
+	CHECK_INT(files_put_one(b, "/workspace/t", 'h', "x", 0, "out/keep"),
+		  EINVAL);
+	CHECK_INT(exit_of(run_sh(b, "test -e t/x")), 1);
+	close_one(b, false);
+	stop_keeper();
+}
+
 TEST(s33_hostile_names_are_refused)
 {
 	static const char *const bad[] = {
@@ -188,7 +218,8 @@ TEST(s33_hostile_names_are_refused)
 	stop_keeper();
 }
 
-TEST(s34_directories_swapped_meanwhile)
+/* Exchanging two names takes python, which the virtual machine has not. */
+TEST_WHERE(s34_directories_swapped_meanwhile, !getenv("CORDON_IN_VM"))
 {
 	struct box_s *b;
 	struct ran *swap;
@@ -242,7 +273,7 @@ TEST(s35_processes_are_listed)
 	begin();
 	b = open_one("");
 	r = start_in(b, NOT_HOW, "sh", "-c",
-		     "echo up; exec python3 -c 'import time; time.sleep(100)' "
+		     "echo up; exec sh -c 'sleep 100; true' "
 		     "'a b' \"$(printf 'new\\nline')\"",
 		     NULL);
 	CHECK(WAIT_FOR(strstr(r->out, "up"), 5000));
@@ -265,9 +296,9 @@ TEST(s35_processes_are_listed)
 		CHECK_INT(uid, 65534);
 		if (pid == 1 && strstr(g.name, "cordon-init"))
 			has_init = true;
-		if (strstr(g.name, "\tpython3 -c") &&
+		if (strstr(g.name, "\tsh -c sleep") &&
 		    strstr(g.name, "a b new?line"))
-			has_mine = parent == 1 && rss > 100 && start > 0;
+			has_mine = parent == 1 && rss > 10 && start > 0;
 	}
 	CHECK_INT(g.e.kind, 0);
 	CHECK(has_init);

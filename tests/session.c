@@ -73,6 +73,19 @@ static int count_groups(const char *name)
 
 /* programs */
 
+/* More than the box has. */
+#define EAT "dd if=/dev/zero of=/dev/null bs=400M count=1"
+
+/*
+ * Begun, and now only waiting: beside a program that runs, nobody is told to
+ * have been killed for memory, since that one could have done it.
+ */
+static void at_rest(const struct ran *r)
+{
+	CHECK(WAIT_FOR(r->started, 5000));
+	(void)WAIT_FOR(false, 300);
+}
+
 TEST(s01_opens_and_runs)
 {
 	struct box_s *b;
@@ -480,7 +493,7 @@ TEST(s13_blocks_of_code)
 	begin();
 	b = open_one("");
 	other = start_in(b, NOT_HOW, "sleep", "30", NULL);
-	r = start_in(b, NOT_HOW, "@python", "print('one')", "@sh",
+	r = start_in(b, NOT_HOW, "@sh", "echo one", "@sh",
 		     "echo two; (sleep 20 &); exit 3", "@sh", "echo three",
 		     NULL);
 	CHECK(WAIT_FOR(r->ended, 20000));
@@ -541,14 +554,18 @@ TEST(s20_hostile_programs_do_not_hold_it_up)
 	CHECK_INT(exit_of(run_sh(b, "exit 3")), 3);
 	/* Memory: what eats it is killed, the others live. */
 	r = start_in(b, NOT_HOW, "sleep", "100", NULL);
-	eater = start_in(b, NOT_HOW, "python3", "-c",
-			 "x = bytearray(400 << 20)\n"
-			 "for i in range(0, len(x), 4096): x[i] = 1",
-			 NULL);
+	at_rest(r);
+	eater = start_in(b, NOT_HOW, "dd", "if=/dev/zero", "of=/dev/null",
+			 "bs=400M", "count=1", NULL);
 	CHECK(WAIT_FOR(eater->ended, 20000));
 	CHECK_INT(exit_of(eater), 1000 + SIGKILL);
 	CHECK(eater->outcome.oom_kills > 0);
 	CHECK(!r->ended);
+	/* That kill was the eater's, and is nobody else's. */
+	(void)session_signal(b->s, r->number, SIGKILL);
+	CHECK(WAIT_FOR(r->ended, 5000));
+	CHECK_INT(exit_of(r), 1000 + SIGKILL);
+	CHECK_INT((long long)r->outcome.oom_kills, 0);
 	CHECK_INT(exit_of(run_sh(b, "exit 4")), 4);
 	/* Stopping everything it can reach. */
 	eater = start_in(b, NOT_HOW, "sh", "-c",
@@ -559,6 +576,81 @@ TEST(s20_hostile_programs_do_not_hold_it_up)
 	t = now_ms();
 	CHECK_INT(exit_of(run_sh(b, "exit 5")), 5);
 	CHECK(now_ms() - t < 5000);
+	close_one(b, false);
+	stop_keeper();
+}
+
+/* Three at once: who is killed for memory is told so, and nobody else. */
+TEST(s_oom_is_blamed_on_who_was_killed)
+{
+	const struct how how = { .input = true };
+	struct ran *eater, *shot, *shell, *quiet;
+	struct box_s *b;
+
+	begin();
+	if (best_effort)
+		SKIP("no group that this user may use");
+	b = open_one("memory=128m");
+	shot = start_in(b, &how, "sh", "-c", "read x; kill -9 $$", NULL);
+	quiet = start_in(b, &how, "sh", "-c", "read x; exit 137", NULL);
+	at_rest(shot);
+	at_rest(quiet);
+	eater = start_in(b, NOT_HOW, "sh", "-c", "exec " EAT, NULL);
+	CHECK(WAIT_FOR(eater->ended, 20000));
+	CHECK(eater->outcome.oom_kills > 0);
+	/* Both lived while it was killed, and end as if they had been. */
+	CHECK(write(shot->in, "\n", 1) == 1);
+	CHECK(write(quiet->in, "\n", 1) == 1);
+	CHECK(WAIT_FOR(shot->ended && quiet->ended, 5000));
+	CHECK_INT(exit_of(shot), 1000 + SIGKILL);
+	CHECK_INT(exit_of(quiet), 137);
+	CHECK_INT((long long)shot->outcome.oom_kills, 0);
+	CHECK_INT((long long)quiet->outcome.oom_kills, 0);
+	/* The control: a shell whose command was killed has its kill. */
+	shell = start_in(b, NOT_HOW, "sh", "-c", EAT "; exit $?", NULL);
+	CHECK(WAIT_FOR(shell->ended, 20000));
+	CHECK_INT(exit_of(shell), 137);
+	CHECK(shell->outcome.oom_kills > 0);
+	close_one(b, false);
+	stop_keeper();
+}
+
+/* One lets a child be killed for memory, and kills another program then. */
+TEST(s_oom_is_not_blamed_on_who_was_shot)
+{
+	const struct how how = { .input = true };
+	struct ran *shot, *shell, *forger, *alone;
+	struct box_s *b;
+
+	begin();
+	if (best_effort)
+		SKIP("no group that this user may use");
+	b = open_one("memory=128m");
+	forger = start_in(b, &how, "sh", "-c",
+			  "read x; " EAT "; echo $?; kill -9 $x; read x", NULL);
+	at_rest(forger);
+	shot = start_in(b, NOT_HOW, "sh", "-c", "echo $$; exec sleep 100",
+			NULL);
+	shell = start_in(b, NOT_HOW, "sh", "-c",
+			 "sleep 100 & echo $!; wait $!; exit $?", NULL);
+	at_rest(shot);
+	at_rest(shell);
+	CHECK(atoi(shot->out) > 1 && atoi(shell->out) > 1);
+	CHECK(dprintf(forger->in, "%d %d\n", atoi(shot->out),
+		      atoi(shell->out)) > 0);
+	CHECK(WAIT_FOR(shot->ended && shell->ended, 20000));
+	CHECK_HAS(forger->out, "137"); /* there was a kill */
+	CHECK_INT(exit_of(shot), 1000 + SIGKILL);
+	CHECK_INT(exit_of(shell), 137);
+	CHECK_INT((long long)shot->outcome.oom_kills, 0);
+	CHECK_INT((long long)shell->outcome.oom_kills, 0);
+	CHECK(!forger->ended);
+	/* The control: while it only waits, what is killed is told so. */
+	at_rest(forger);
+	alone = start_in(b, NOT_HOW, "sh", "-c", "exec " EAT, NULL);
+	CHECK(WAIT_FOR(alone->ended, 20000));
+	CHECK_INT(exit_of(alone), 1000 + SIGKILL);
+	CHECK(alone->outcome.oom_kills > 0);
 	close_one(b, false);
 	stop_keeper();
 }
@@ -586,18 +678,18 @@ TEST(s21_nobody_looks_into_init)
 
 TEST(s22_posture_is_that_of_a_run)
 {
-	const char
-		*look = "grep -E '^(Cap|NoNewPrivs|Seccomp:|Groups|Uid|Gid)' "
-			"/proc/self/status; ls /proc/self/fd | wc -l; "
-			"cat /proc/self/oom_score_adj; ulimit -a; "
-			"readlink /proc/self/cwd; "
-			"cat /proc/self/mounts | "
-			"grep -v devpts | cut -d' ' -f2,3 | sort; "
-			"env | sort; python3 -c 'import os, ctypes; "
-			"l = ctypes.CDLL(None, use_errno=True); "
-			"print([l.syscall(n, 0, 0, 0, 0, 0) and "
-			"ctypes.get_errno() for n in (435, 437, 165, 272, "
-			"101, 321, 425)])'";
+	const char *look =
+		"grep -E '^(Cap|NoNewPrivs|Seccomp:|Groups|Uid|Gid)' "
+		"/proc/self/status; ls /proc/self/fd | wc -l; "
+		"cat /proc/self/oom_score_adj; ulimit -a; "
+		"readlink /proc/self/cwd; "
+		"cat /proc/self/mounts | "
+		"grep -v -e devpts -e /dev/tty | cut -d' ' -f2,3 | sort; "
+		"env | sort; python3 -c 'import os, ctypes; "
+		"l = ctypes.CDLL(None, use_errno=True); "
+		"print([l.syscall(n, 0, 0, 0, 0, 0) and "
+		"ctypes.get_errno() for n in (435, 437, 165, 272, "
+		"101, 321, 425)])'";
 	struct cordon_result *once;
 	struct box_s *b;
 	struct ran *r;
@@ -625,6 +717,10 @@ TEST(s22_posture_is_that_of_a_run)
 
 #include "session-peer.h"
 
+#include "session-users.h"
+
 #include "session-end.h"
+#include "session-ahead.h"
+#include "session-forged.h"
 
 TAP_MAIN()

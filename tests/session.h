@@ -259,6 +259,11 @@ static inline int add_code(struct cordon_spec *s, const char *const *argv)
 	return r;
 }
 
+/* Of a program: as the user of its settings, and with this group (0: none). */
+static bool prepare_as_user;
+static uint32_t prepare_group;
+static bool prepare_root_user; /* of a box: there is one */
+
 /* The two blobs of settings and a command. */
 static inline struct prepared prepare_va(const char *settings,
 					 const char *const *argv)
@@ -277,6 +282,13 @@ static inline struct prepared prepare_va(const char *settings,
 	if (best_effort)
 		box_set(s, "best-effort=cgroup");
 	s->root = image_root;
+	s->stays = true;
+	s->as_user = prepare_as_user;
+	s->may_be_root = prepare_root_user;
+	if (prepare_group) {
+		box_set(s, "group-add=x");
+		s->groups[s->n_groups++] = prepare_group;
+	}
 	if (argv[0][0] == '@' ? add_code(s, argv)
 			      : cordon_spec_command(s, argv, &cerr) < 0) {
 		printf("# %s\n", cerr.text);
@@ -334,6 +346,7 @@ struct how {
 	bool tty;
 	bool kill_rest;
 	bool input;
+	bool may_fail; /* the keeper may be dead by now */
 	uint16_t rows, cols;
 	const char *settings;
 };
@@ -375,7 +388,8 @@ static inline struct ran *start_argv(struct box_s *b, const struct how *how,
 	}
 	r->next = rans;
 	rans = r;
-	if (session_exec(b->s, &x, &events, r, &r->number, &err) < 0)
+	if (session_exec(b->s, &x, &events, r, &r->number, &err) < 0 &&
+	    !how->may_fail)
 		die("exec", &err);
 	prepared_done(&p);
 	return r;

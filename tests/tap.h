@@ -14,7 +14,8 @@
  * A test passes when it returns and no CHECK failed. SKIP("why") ends it as
  * skipped; the runner counts that as a failure when CI=true. Names on the
  * command line choose tests (by prefix). A test that takes longer than
- * TAP_SECONDS is killed with its process group and fails.
+ * TAP_SECONDS is killed with its process group and fails; on an emulated
+ * machine (CORDON_IN_VM), three times that.
  */
 
 #include <signal.h>
@@ -134,7 +135,8 @@ static int tap_run(const struct tap_test *t)
 	pid = fork();
 	if (pid == 0) {
 		(void)setpgid(0, 0);
-		(void)alarm(TAP_SECONDS);
+		(void)alarm(getenv("CORDON_IN_VM") ? 3 * TAP_SECONDS
+						   : TAP_SECONDS);
 		t->run();
 		(void)fflush(NULL);
 		_exit(tap_bad ? 1 : 0);

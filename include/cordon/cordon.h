@@ -153,6 +153,17 @@ CORDON_API long cordon_job_write(struct cordon_job *j, const void *data,
 CORDON_API void cordon_job_cancel(struct cordon_job *j, const char *reason);
 
 /*
+ * Another policy for the network of a run that lives; its other limits stay.
+ * `policy` is a file or a preset. What it allows holds for every connection,
+ * name and request from then on; an open connection that it does not allow is
+ * ended, others go on. A run that began without a network cannot get one, and
+ * only ports of its first policy can be reached; rules with methods, paths or
+ * secrets need one of those at its start. After an error nothing has changed.
+ */
+CORDON_API int cordon_job_set_network(struct cordon_job *j, const char *policy,
+				      struct cordon_error *err);
+
+/*
  * Frees the job and gives its result; a job that is still running is
  * cancelled first and waited for. NULL only when memory is short.
  */

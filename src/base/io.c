@@ -26,6 +26,42 @@ int io_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+int io_send_all(int sock, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len > 0) {
+		ssize_t n = send(sock, p, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+void io_hold_below(int first)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd < first);
+	if (fd >= first)
+		(void)close(fd);
+}
+
+int io_seal(int fd)
+{
+	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW |
+			  F_SEAL_WRITE;
+
+	return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : 0;
+}
+
 ssize_t io_read_full(int fd, void *data, size_t len)
 {
 	size_t have = 0;

@@ -20,6 +20,18 @@
 /* Writes all of it; 0 or -errno. */
 int io_write_all(int fd, const void *data, size_t len);
 
+/* The same to a socket; a peer that is gone is -EPIPE and no signal. */
+int io_send_all(int sock, const void *data, size_t len);
+
+/*
+ * Opens /dev/null as each number below `first` that is free: where standard
+ * input or output was closed, nothing of ours may get its number.
+ */
+void io_hold_below(int first);
+
+/* A memfd that nobody can change any more; 0 or -errno. */
+int io_seal(int fd);
+
 /* Reads until `len` bytes or the end; the number read, or -errno. */
 ssize_t io_read_full(int fd, void *data, size_t len);
 

@@ -35,7 +35,7 @@ void json_int(struct json *j, const char *name, int64_t value)
 	buf_printf(j->out, "%lld", (long long)value);
 }
 
-void json_real(struct json *j, const char *name, double value)
+void json_decimal(struct json *j, const char *name, double value)
 {
 	json_name(j, name);
 	buf_printf(j->out, "%.2f", value);
@@ -47,7 +47,7 @@ void json_bool(struct json *j, const char *name, bool value)
 	buf_puts(j->out, value ? "true" : "false");
 }
 
-void json_null(struct json *j, const char *name)
+void json_none(struct json *j, const char *name)
 {
 	json_name(j, name);
 	buf_puts(j->out, "null");
@@ -68,7 +68,7 @@ void json_str(struct json *j, const char *name, const char *text)
 	if (text)
 		json_bytes(j, name, text, strlen(text));
 	else
-		json_null(j, name);
+		json_none(j, name);
 }
 
 /*

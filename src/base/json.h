@@ -18,6 +18,9 @@
  * Strings may hold any bytes: what is not valid UTF-8 becomes U+FFFD, and
  * control bytes are escaped, so the document is always valid. Errors of the
  * buffer are kept there (buf->error).
+ *
+ * No name here is one of jansson's: a program that has both would call the
+ * wrong one, and only crash.
  */
 
 #include <stdbool.h>
@@ -35,9 +38,9 @@ struct json {
 void json_open(struct json *j, const char *name, char bracket);
 void json_close(struct json *j, char bracket);
 void json_int(struct json *j, const char *name, int64_t value);
-void json_real(struct json *j, const char *name, double value);
+void json_decimal(struct json *j, const char *name, double value);
 void json_bool(struct json *j, const char *name, bool value);
-void json_null(struct json *j, const char *name);
+void json_none(struct json *j, const char *name);
 void json_str(struct json *j, const char *name, const char *text);
 void json_bytes(struct json *j, const char *name, const void *data, size_t len);
 void json_base64(struct json *j, const char *name, const void *data,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/util.h"
@@ -99,8 +100,7 @@ void visible_sha256(const void *data, size_t len, char ret[65])
 	sha256_init(&s);
 	sha256_add(&s, data, len);
 	sha256_end(&s, sum);
-	for (size_t i = 0; i < sizeof(sum); i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", sum[i]);
+	hex_format(sum, sizeof(sum), ret);
 }
 
 static void tell_cut(struct buf *out, const void *data, size_t len,

@@ -13,16 +13,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/util.h"
+#include "box/approve-parts.h"
 #include "box/handle.h"
 
-#define MAX_REQUEST (2U << 20)
-#define MAX_TEXT    (256U << 10) /* shown; the rest goes by its hash */
-#define MAX_ANSWER  32768
-#define GRACE_US    2000000 /* for a desk that was told to end */
+#define MAX_TEXT      (256U << 10) /* shown; the rest goes by its hash */
+#define MAX_ARGUMENTS (64U << 10)
+#define GRACE_US      2000000 /* for a desk that was told to end */
 
 /* the request */
 
@@ -51,11 +52,25 @@ static void put_text(struct json *j, const struct approve_request *req)
 	sha256_init(&s);
 	sha256_add(&s, req->text, req->text_len);
 	sha256_end(&s, sum);
-	for (size_t i = 0; i < sizeof(sum); i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", sum[i]);
+	hex_format(sum, sizeof(sum), hex);
 	json_exact(j, "text", req->text, MIN(req->text_len, MAX_TEXT));
 	json_int(j, "bytes", (int64_t)req->text_len);
 	json_str(j, "sha256", hex);
+}
+
+/* What is said of a tool's call. Large arguments go by the text's hash. */
+static void put_call(struct json *j, const struct approve_request *req)
+{
+	if (req->arguments && strlen(req->arguments) <= MAX_ARGUMENTS)
+		put(j, "arguments", req->arguments);
+	if (req->code && *req->code)
+		put_list(j, "code", req->code);
+	put(j, "class", req->class);
+	if (req->n_told > 0)
+		json_int(j, "told", req->n_told);
+	put(j, "team", req->team);
+	put(j, "context", req->context);
+	put(j, "digest", req->digest);
 }
 
 void approve_format(const struct approve_request *req, struct buf *out)
@@ -94,6 +109,12 @@ void approve_format(const struct approve_request *req, struct buf *out)
 	if (req->may_store)
 		json_str(&j, NULL, "store");
 	json_close(&j, ']');
+	if (req->hide_text)
+		json_int(&j, "hide_text", 1);
+	put(&j, "run", req->run);
+	put(&j, "box", req->box);
+	put(&j, "face", req->face);
+	put_call(&j, req);
 	json_close(&j, '}');
 }
 
@@ -207,8 +228,7 @@ int approve_parse(const char *text, size_t len, struct approve_answer *ret)
 /* the desk */
 
 struct desk {
-	pid_t pid;
-	int pidfd;
+	struct desk_process process;
 	int in;  /* its standard input */
 	int out; /* its standard output */
 	struct buf answer;
@@ -235,20 +255,47 @@ static void become_desk(const char *path, const char *const *argv, int in,
 	_exit(125);
 }
 
-static int start(struct desk *d, const char *resume, struct err *err)
+static int spawn(const char **argv, int in, int out, struct desk_process *ret,
+		 struct err *err)
 {
 	char path[4096];
-	const char *const argv[] = { path,   "approvals",
-				     "ask",  resume ? "--resume" : NULL,
-				     resume, NULL };
-	_cleanup_fd_ int in = NO_FD;
-	_cleanup_fd_ int out = NO_FD;
 	pid_t self = getpid();
-	int a[2];
-	int b[2];
 
 	if (program_find("cordon-desk", path, sizeof(path), err) < 0)
 		return -err->code;
+	argv[0] = "cordon-desk";
+	ret->pid = fork();
+	if (ret->pid == 0)
+		become_desk(path, argv, in, out, self);
+	if (ret->pid < 0)
+		return err_errno(err, errno, "start '%s'", path);
+	ret->pidfd = (int)syscall(SYS_pidfd_open, ret->pid, 0U);
+	return ret->pidfd < 0 ? err_errno(err, errno, "watch '%s'", path) : 0;
+}
+
+int desk_spawn(const struct approve_request *req, int in, int out,
+	       struct desk_process *ret, struct err *err)
+{
+	const char *argv[7] = { "", "approvals", "ask" };
+	size_t n = 3;
+
+	if (req->suspends)
+		argv[n++] = "--suspend";
+	if (req->resume) {
+		argv[n++] = "--resume";
+		argv[n++] = req->resume;
+	}
+	return spawn(argv, in, out, ret, err);
+}
+
+static int start(struct desk *d, const struct approve_request *req,
+		 struct err *err)
+{
+	_cleanup_fd_ int in = NO_FD;
+	_cleanup_fd_ int out = NO_FD;
+	int a[2];
+	int b[2];
+
 	if (pipe2(a, O_CLOEXEC) < 0)
 		return err_errno(err, errno, "make a pipe");
 	in = a[0];
@@ -259,13 +306,7 @@ static int start(struct desk *d, const char *resume, struct err *err)
 	out = b[1];
 	/* What it does not read must not stop us. */
 	(void)fcntl(d->in, F_SETFL, O_NONBLOCK);
-	d->pid = fork();
-	if (d->pid == 0)
-		become_desk(path, argv, in, out, self);
-	if (d->pid < 0)
-		return err_errno(err, errno, "start '%s'", path);
-	d->pidfd = (int)syscall(SYS_pidfd_open, d->pid, 0U);
-	return d->pidfd < 0 ? err_errno(err, errno, "watch '%s'", path) : 0;
+	return desk_spawn(req, in, out, &d->process, err);
 }
 
 /* Writes what can be written; SIGPIPE is held back for a moment. */
@@ -311,7 +352,7 @@ static int converse(struct desk *d, const struct buf *request, int cancel)
 			{ .fd = cancel, .events = POLLIN },
 			{ .fd = d->in, .events = POLLOUT },
 			{ .fd = d->out, .events = POLLIN },
-			{ .fd = d->pidfd, .events = POLLIN },
+			{ .fd = d->process.pidfd, .events = POLLIN },
 		};
 
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0) {
@@ -345,8 +386,7 @@ static int ending_signal(int r)
 	return SIGTERM;
 }
 
-/* Ends it by `sig` if it has not ended (0: it will); its status. */
-static int reap(struct desk *d, int sig)
+int desk_reap(struct desk_process *d, int sig)
 {
 	int64_t deadline = clock_us() + GRACE_US;
 	struct pollfd gone = { .fd = d->pidfd, .events = POLLIN };
@@ -368,16 +408,31 @@ static int reap(struct desk *d, int sig)
 	return status;
 }
 
+void approve_refuse(struct approve_answer *ret, const char *why)
+{
+	*ret = (struct approve_answer){ .scope = "once", .by = "cordon" };
+	(void)snprintf(ret->reason, sizeof(ret->reason), "%s", why);
+}
+
 /* Only a whole answer that fits how the desk ended. */
-static int understand(const struct desk *d, int status,
-		      struct approve_answer *ret, struct err *err)
+int approve_understand(const struct buf *said, int status,
+		       struct approve_answer *ret, struct err *err)
 {
 	struct approve_answer a;
 
-	if (d->answer.error || !d->answer.data ||
-	    approve_parse(d->answer.data, d->answer.len, &a) < 0)
+	approve_refuse(ret, "it was not asked");
+	if (said->error || !said->data ||
+	    approve_parse(said->data, said->len, &a) < 0)
 		return err_set(err, EBADMSG,
 			       "cordon-desk ended without an answer");
+	if (WIFEXITED(status) && !a.is_allowed &&
+	    WEXITSTATUS(status) == APPROVE_BUSY)
+		return err_set(err, EAGAIN, "busy: %s", a.reason);
+	if (WIFEXITED(status) && !a.is_allowed &&
+	    WEXITSTATUS(status) == APPROVE_WAITS) {
+		*ret = a;
+		return err_set(err, ETIME, "%s", a.reason);
+	}
 	if (!WIFEXITED(status) ||
 	    WEXITSTATUS(status) != (a.is_allowed ? 0 : 1)) {
 		if (a.is_allowed || !WIFEXITED(status))
@@ -390,44 +445,77 @@ static int understand(const struct desk *d, int status,
 	return 0;
 }
 
-static void refuse(struct approve_answer *ret, const char *why)
-{
-	*ret = (struct approve_answer){ .scope = "once", .by = "cordon" };
-	(void)snprintf(ret->reason, sizeof(ret->reason), "%s", why);
-}
-
 int approve_ask(const struct approve_request *req, struct approve_answer *ret,
 		struct err *err)
 {
-	struct desk d = { .pidfd = NO_FD, .in = NO_FD, .out = NO_FD };
+	struct desk d = { .process = { .pidfd = NO_FD },
+			  .in = NO_FD,
+			  .out = NO_FD };
 	struct buf request;
 	int status;
 	int r;
 
-	refuse(ret, "it was not asked");
-	buf_init(&d.answer, MAX_ANSWER);
-	buf_init(&request, MAX_REQUEST);
+	approve_refuse(ret, "it was not asked");
+	buf_init(&d.answer, APPROVE_MAX_ANSWER);
+	buf_init(&request, APPROVE_MAX_REQUEST);
 	approve_format(req, &request);
 	if (request.error)
 		r = err_set(err, E2BIG,
 			    "the request is too large to be shown to a person");
 	else
-		r = start(&d, req->resume, err);
+		r = start(&d, req, err);
 	if (r == 0)
 		r = converse(&d, &request, req->cancel);
-	status = reap(&d, r < 0 ? ending_signal(r) : 0);
+	status = desk_reap(&d.process, r < 0 ? ending_signal(r) : 0);
 	if (r == 0)
-		r = understand(&d, status, ret, err);
+		r = approve_understand(&d.answer, status, ret, err);
 	else if (r == -ECANCELED)
 		(void)err_set(err, ECANCELED, "the asking was cancelled");
-	if (r < 0) {
-		refuse(ret, err ? err->text : "the asking failed");
+	/* One that still waits has its id. */
+	if (r < 0 && r != -ETIME) {
+		approve_refuse(ret, err ? err->text : "the asking failed");
 		ret->is_cancelled = r == -ECANCELED;
 	}
 	fd_close(&d.in);
 	fd_close(&d.out);
-	fd_close(&d.pidfd);
+	fd_close(&d.process.pidfd);
 	buf_done(&d.answer);
 	buf_done(&request);
 	return r;
+}
+
+/* withdrawing */
+
+/* Its status: 0, or 1 where it was too late; both with a word of the desk's. */
+static int withdrawn(int status, const char *id, struct err *err)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		return err_set(err, EALREADY,
+			       "request '%s' was answered and used, or is over",
+			       id);
+	return err_set(err, EIO, "request '%s' could not be withdrawn", id);
+}
+
+int approve_withdraw_id(const char *id, const char *reason, struct err *err)
+{
+	const char *argv[] = { "",         "approvals", "withdraw", id,
+			       "--reason", reason,      NULL };
+	struct desk_process desk = { .pidfd = NO_FD };
+	_cleanup_fd_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int status;
+	int r;
+
+	/* An id of the store's, and never a flag. */
+	if (!*id ||
+	    strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz") != strlen(id))
+		return err_set(err, EINVAL, "'%.64s' is no id of a request",
+			       id);
+	if (null < 0)
+		return err_errno(err, errno, "open '/dev/null'");
+	r = spawn(argv, null, null, &desk, err);
+	status = desk_reap(&desk, r < 0 ? SIGTERM : 0);
+	fd_close(&desk.pidfd);
+	return r < 0 ? r : withdrawn(status, id, err);
 }

@@ -20,6 +20,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#define APPROVE_CHANGES 64 /* lines; the desk takes no more */
+
 struct approve_program {
 	const char *join; /* before it: "|", "&&", "||", ";"; first: "" */
 	const char *const *argv; /* ended by NULL */
@@ -39,11 +41,24 @@ struct approve_request {
 	const char *rule; /* as it stands in the policy */
 	const char *file;
 	unsigned int line;
-	const char *const *changes; /* ended by NULL, or NULL */
-	uint64_t expire_ms;         /* 0: ten minutes */
+	const char *const *changes;   /* ended by NULL, or NULL */
+	uint64_t expire_ms;           /* 0: ten minutes */
+	bool hide_text;               /* from the ledger */
+	const char *run, *box, *face; /* of a daemon's; NULL: none */
+	/* Of a tool's call, desk/request.h says what they are; NULL: none. */
+	const char *arguments;
+	const char *const *code;
+	const char *class;
+	unsigned int n_told;
+	const char *team, *context, *digest;
 	bool may_terminal;
 	bool may_store;
 	const char *resume; /* NULL, or the id of a request made before */
+	/*
+	 * Nobody waits: where there is no answer yet the request is left in
+	 * the store, and -ETIME is returned with its id.
+	 */
+	bool suspends;
 	/*
 	 * A descriptor that becomes readable when the caller no longer wants
 	 * an answer (its signalfd, an eventfd), or NO_FD. It is not read. The
@@ -70,8 +85,41 @@ struct approve_answer {
 int approve_ask(const struct approve_request *req, struct approve_answer *ret,
 		struct err *err);
 
+/*
+ * The same for an event loop: start, poll approve_fd() for reading, call
+ * approve_step(), which never blocks.
+ */
+struct approval;
+int approve_start(const struct approve_request *req, struct approval **ret,
+		  struct err *err);
+int approve_fd(const struct approval *a);
+/* 0: it goes on. 1: it is over; *ret_r is what approve_ask() would return. */
+int approve_step(struct approval *a, int *ret_r, struct approve_answer *ret,
+		 struct err *err);
+/* The answer is not wanted any more, and the request is withdrawn. */
+void approve_withdraw(struct approval *a);
+/* NULL is fine. Ends the desk if it has not ended; the request waits on. */
+void approve_free(struct approval *a);
+
+/*
+ * Withdraws a request that nobody waits for, as `cordon approvals withdraw`.
+ * -EALREADY: it was used, has expired or was denied; *err says which.
+ */
+int approve_withdraw_id(const char *id, const char *reason, struct err *err);
+
 /* The document for the desk. */
 void approve_format(const struct approve_request *req, struct buf *out);
 
 /* Reads the desk's line, strictly; 0 or -EBADMSG. For tests too. */
 int approve_parse(const char *text, size_t len, struct approve_answer *ret);
+
+/* How the desk ends where a daemon asked it, besides 0, 1 and 125. */
+#define APPROVE_BUSY  75 /* too many wait already */
+#define APPROVE_WAITS 76 /* no answer yet; the request is there still */
+
+/*
+ * What it said, if that is whole and fits its status (of waitpid(2)): 0, or
+ * -errno and *ret is a denial: -EAGAIN for BUSY, -ETIME for WAITS with the id.
+ */
+int approve_understand(const struct buf *said, int status,
+		       struct approve_answer *ret, struct err *err);

@@ -111,7 +111,8 @@ static int add_bind(struct pack *p, struct wire_box *box,
 	m = pack_mount(p, box, WIRE_BIND, flags, path, b->target);
 	m->source_dev = st.st_dev;
 	m->source_ino = st.st_ino;
-	m->denied = s->no_links ? WIRE_DENY_LINKS : 0;
+	m->denied = (s->no_links ? WIRE_DENY_LINKS : 0) |
+		    (s->no_pipes ? WIRE_DENY_PIPES : 0);
 	return 0;
 }
 
@@ -155,6 +156,11 @@ int binds_pack(struct pack *p, struct wire_box *box,
 		if (strcmp(t->target, "/dev/shm") != 0 &&
 		    check_target(box, t->target, err) < 0)
 			return err_wrap(err, "tmpfs");
+		if (t->is_volume && s->root) {
+			(void)pack_mount(p, box, WIRE_VOLUME, no_exec(box),
+					 NULL, t->target);
+			continue;
+		}
 		m = pack_mount(p, box, WIRE_TMPFS, no_exec(box), NULL,
 			       t->target);
 		m->size = t->size;

@@ -157,15 +157,16 @@ int elf_read(const void *data, size_t size, struct elf_needs *ret)
 	return read_dynamic(&f, ret);
 }
 
-int elf_look(const char *path, struct elf_needs *ret, struct err *err)
+int elf_look(int fd, const char *path, struct elf_needs *ret, struct err *err)
 {
-	_cleanup_fd_ int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	void *data;
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
+		return err_errno(err, -fd, "open '%s'", path);
+	if (fstat(fd, &st) < 0)
 		return err_errno(err, errno, "open '%s'", path);
 	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return err_set(err, ENOEXEC, "'%s' is not a program", path);

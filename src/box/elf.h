@@ -20,5 +20,9 @@ struct elf_needs {
 
 /* -ENOEXEC: not an ELF file for this machine. `ret` is to be done then too. */
 int elf_read(const void *data, size_t size, struct elf_needs *ret);
-int elf_look(const char *path, struct elf_needs *ret, struct err *err);
+/*
+ * The same of an open file, or of why it could not be opened (-errno); `path`
+ * is only for what is said.
+ */
+int elf_look(int fd, const char *path, struct elf_needs *ret, struct err *err);
 void elf_needs_done(struct elf_needs *n);

@@ -20,7 +20,8 @@
  *	               comes the answer. `path` must be a directory. The first
  *	               entry that cannot be written ends it: what came before
  *	               stays. An answer may come early: a client that gets
- *	               EPIPE reads it
+ *	               EPIPE reads it. Kind 'h' is a hard link: its link is the
+ *	               name, below the path, of a file that is there by then
  *	FILES_MAKE     a directory and what is missing above it; answer
  *	FILES_PS       answer, then entries, closed by kind 0. Each has one line
  *	               of text as its name (COMM may have spaces in it):
@@ -51,6 +52,8 @@ enum {
 				      * the reverse: EISDIR, ENOTDIR. Without
 				      * it an empty directory may give way */
 	FILES_ONE_FS = 1 << 1,       /* READ: do not go into other mounts */
+	FILES_IDS = 1 << 2,          /* WRITE: with owners, where the box has
+				      * such users; else all is its user's */
 };
 
 struct files_ask {
@@ -66,11 +69,14 @@ struct files_answer {
 };
 
 struct files_entry {
-	uint8_t kind; /* 'f' 'd' 'l', 'p' 's' 'c' 'b' only in answers; 0: end */
+	uint8_t kind; /* 'f' 'd' 'l', 'p' 's' 'c' 'b' only in answers, 'h' only
+		       * written; 0: end */
 	uint8_t pad[3];
 	uint32_t mode; /* 07777 */
 	uint32_t name_len;
 	uint32_t link_len;
 	uint64_t size;
 	int64_t mtime_ns;
+	uint32_t uid; /* as the box sees them */
+	uint32_t gid;
 };

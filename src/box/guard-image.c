@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/util.h"
 #include "box/images.h"
 
@@ -97,6 +98,97 @@ static int merge_user(struct guard *g, struct err *err)
 	}
 	g->spec->uid = uid;
 	g->spec->gid = gid;
+	return 0;
+}
+
+/* Each once. */
+static void add_group(struct cordon_spec *s, uint32_t id)
+{
+	for (uint32_t i = 0; i < s->n_groups; i++)
+		if (s->groups[i] == id)
+			return;
+	if (s->n_groups < WIRE_MAX_GROUPS)
+		s->groups[s->n_groups++] = id;
+}
+
+/* What was asked for must be had; gid 0 is for those who may be root. */
+static int add_asked(struct guard *g, const char *name, uint32_t id,
+		     struct err *err)
+{
+	if (id >= WIRE_IDS) {
+		g->refused = REFUSED_INVALID;
+		return err_set(err, EINVAL, "group '%.64s' is above %u", name,
+			       WIRE_IDS - 1);
+	}
+	if (id == 0 && g->policy && !may_be_root(g)) {
+		g->refused = REFUSED_DENIED;
+		return err_set(err, EPERM,
+			       "group '%.64s' is refused: the policy has no "
+			       "'docker.allow_root_inside: true'",
+			       name);
+	}
+	add_group(g->spec, id);
+	return 0;
+}
+
+static int find_asked(struct guard *g, const char *name, uint32_t *ret,
+		      struct err *err)
+{
+	uint64_t n;
+
+	if (g->image)
+		return box_image_group(g->image, name, ret, err);
+	if (strcmp(name, "root") == 0)
+		*ret = 0;
+	else if (strcmp(name, "nogroup") == 0)
+		*ret = 65534;
+	else if (num_parse(name, UINT32_MAX - 1, &n) == 0)
+		*ret = (uint32_t)n;
+	else
+		return err_set(err, EINVAL,
+			       "'%.64s' is neither a number nor a name in the "
+			       "box's group file (root, nogroup)",
+			       name);
+	return 0;
+}
+
+/* Those that the image has this user in, which are left out rather than 0. */
+static void add_memberships(struct guard *g)
+{
+	struct cordon_spec *s = g->spec;
+	const char *user = g->given->user ? g->given->user : g->image->user;
+	uint32_t found[WIRE_MAX_GROUPS];
+	size_t n;
+
+	/* Who stands in for somebody is in none of that one's groups. */
+	if (s->is_root_replaced || g->verdict.has_user ||
+	    (s->uid == 65534 && !g->given->user))
+		return;
+	n = box_image_groups(g->image, user, found, WIRE_MAX_GROUPS);
+	for (size_t i = 0; i < n; i++)
+		if (found[i] < WIRE_IDS && (found[i] > 0 || may_be_root(g)))
+			add_group(s, found[i]);
+}
+
+int guard_groups(struct guard *g, struct err *err)
+{
+	const struct strv *asked = &g->given->group_add;
+
+	g->spec->n_groups = 0;
+	g->spec->may_be_root = may_be_root(g);
+	for (size_t i = 0; i < asked->n; i++) {
+		uint32_t id = 0;
+
+		if (find_asked(g, asked->v[i], &id, err) < 0) {
+			if (err->code != ENOMEM)
+				g->refused = REFUSED_INVALID;
+			return err_wrap(err, "group-add");
+		}
+		if (add_asked(g, asked->v[i], id, err) < 0)
+			return -err->code;
+	}
+	if (g->image)
+		add_memberships(g);
 	return 0;
 }
 

@@ -17,4 +17,10 @@ int guard_image(struct guard *g, struct err *err);
 /* The names under which a policy may know it; ended by NULL. */
 int guard_image_names(struct guard *g, struct strv *ret, struct err *err);
 
+/*
+ * Supplementary groups, those that were asked for and those of the image; for
+ * a root that is none too. When it is decided who the user is.
+ */
+int guard_groups(struct guard *g, struct err *err);
+
 void guard_image_done(struct guard *g);

@@ -1,447 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "box/guard.h"
+#include "box/guard-parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/io.h"
-#include "base/num.h"
 #include "base/util.h"
-#include "box/approve.h"
 #include "box/guard-facts.h"
 #include "box/guard-image.h"
-#include "box/line.h"
 #include "box/policy-load.h"
 #include "box/result.h"
 #include "policy/never.h"
 
-static int no_memory(struct err *err)
+int guard_no_memory(struct err *err)
 {
 	return err_set(err, ENOMEM, "out of memory");
 }
 
 /* A string that lives as long as the guard. */
-static char *own(struct guard *g, const char *text)
+char *guard_own(struct guard *g, const char *text)
 {
 	if (strv_add(&g->owned, text) < 0)
 		return NULL;
 	return g->owned.v[g->owned.n - 1];
 }
 
-static int denied(struct guard *g, struct err *err, const char *text)
+int guard_denied(struct guard *g, struct err *err, const char *text)
 {
 	g->refused = REFUSED_DENIED;
 	return err_set(err, EPERM, "%s", text);
-}
-
-static int judge(struct guard *g, const struct command_rules *rules,
-		 const char *where, struct err *err)
-{
-	struct judgement j;
-	char text[480];
-
-	for (size_t i = 0; i < g->spec->n_blocks; i++)
-		g->spec->blocks[i].program = NULL;
-	if (line_judge(g->spec, rules, &j, err) < 0)
-		return -err->code;
-	if (j.decision == DECISION_DENY) {
-		(void)snprintf(text, sizeof(text), "%s%s", j.why, where);
-		return denied(g, err, text);
-	}
-	if (j.decision > g->verdict.decision) {
-		g->verdict.decision = j.decision;
-		(void)snprintf(g->verdict.why, sizeof(g->verdict.why), "%s",
-			       j.why);
-	}
-	if (!g->rule || j.decision == DECISION_ASK)
-		g->rule = j.rule;
-	return 0;
-}
-
-static bool is_given(const struct command_rules *rules, const char *name)
-{
-	for (size_t i = 0; rules && i < rules->n_allow; i++)
-		if (strcmp(rules->allow[i].name, name) == 0)
-			return true;
-	for (size_t i = 0; rules && i < rules->n_ask; i++)
-		if (strcmp(rules->ask[i].name, name) == 0)
-			return true;
-	return !rules;
-}
-
-/*
- * The request's own list, by name. It narrows the policy's: what that does
- * not have is not in the box, whatever the request says.
- */
-static int judge_allowed(struct guard *g, const struct command_rules *policy,
-			 struct err *err)
-{
-	const struct strv *names = &g->given->allowed;
-	_cleanup_free_ struct command_rule *allow = calloc(names->n + 1,
-							   sizeof(*allow));
-	struct command_rules rules = { .allow = allow };
-	int r;
-
-	if (!allow)
-		return no_memory(err);
-	if (policy) {
-		rules.deny = policy->deny;
-		rules.n_deny = policy->n_deny;
-		rules.hosts = policy->hosts;
-	}
-	for (size_t i = 0; i < names->n; i++)
-		if (is_given(policy, names->v[i]))
-			allow[rules.n_allow++].name = names->v[i];
-	r = judge(g, &rules, " (allowed_commands)", err);
-	/* A rule of this list ends with this function. */
-	if (g->rule >= allow && g->rule < allow + rules.n_allow)
-		g->rule = NULL;
-	return r;
-}
-
-int guard_commands(struct guard *g, struct err *err)
-{
-	const struct command_rules *rules = g->policy && g->policy->has_commands
-						    ? &g->policy->commands
-						    : NULL;
-	bool has_list = rules || g->given->has_allowed;
-	char where[300] = "";
-
-	if (g->image && (has_list || g->given->has_programs)) {
-		g->refused = REFUSED_INVALID;
-		return err_set(err, EOPNOTSUPP,
-			       "a list of commands holds for the root 'host' "
-			       "alone; with an image it is not in this build");
-	}
-
-	if (!has_list && !g->given->command_line)
-		return 0;
-	/* The copy has the lists of the original; from here on its own. */
-	g->spec->n_line = 0;
-	if (has_list)
-		memset(&g->spec->programs, 0, sizeof(g->spec->programs));
-	g->owns_programs = has_list;
-	if (rules)
-		(void)snprintf(where, sizeof(where), " (commands, %.200s:%u)",
-			       g->policy->commands_at.file,
-			       g->policy->commands_at.line);
-	if ((rules || !g->given->has_allowed) &&
-	    judge(g, rules, where, err) < 0)
-		return -err->code;
-	return g->given->has_allowed ? judge_allowed(g, rules, err) : 0;
-}
-
-/* asking */
-
-static const char *const joiners[] = { "&&", "||", ";", "|" };
-
-/* The programs as they will be executed, each list ended by NULL. */
-static size_t list_programs(const struct cordon_spec *s,
-			    struct approve_program *ret)
-{
-	if (s->command.n) {
-		ret[0] = (struct approve_program){
-			"", (const char *const *)s->command.v
-		};
-		return 1;
-	}
-	for (size_t i = 0; i < s->n_line; i++)
-		ret[i] = (struct approve_program){
-			i ? joiners[s->line[i].join] : "",
-			(const char *const *)s->line[i].argv.v
-		};
-	return s->n_line;
-}
-
-/* All blocks one after the other, as they will be run. */
-static int list_code(const struct cordon_spec *s, struct buf *text)
-{
-	for (size_t i = 0; i < s->n_blocks; i++)
-		if ((i && buf_puts(text, "\n") < 0) ||
-		    buf_add(text, s->blocks[i].code, s->blocks[i].len) < 0)
-			return -ENOMEM;
-	return 0;
-}
-
-static void who_is_asked(const struct policy *p, struct approve_request *req)
-{
-	bool any = !p || p->ask.n == 0;
-
-	req->may_terminal = any || policy_list_has(&p->ask, "terminal");
-	req->may_store = any || policy_list_has(&p->ask, "store");
-	req->expire_ms = p ? p->expire_us / 1000 : 0;
-}
-
-/*
- * Readable when a signal came that would end us and that the caller holds
- * back for itself; it is not taken from there. Others end us anyway.
- */
-static int watch_signals(void)
-{
-	static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
-	sigset_t blocked;
-	sigset_t set;
-	bool any = false;
-
-	(void)sigemptyset(&set);
-	if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0)
-		return NO_FD;
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		if (sigismember(&blocked, ends[i]) == 1) {
-			(void)sigaddset(&set, ends[i]);
-			any = true;
-		}
-	return any ? signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) : NO_FD;
-}
-
-/* Where each block ends and in what it is written is part of what is asked. */
-static void name_blocks(const struct cordon_spec *s, struct buf *out)
-{
-	for (size_t i = 0; s->n_blocks > 1 && i < s->n_blocks; i++)
-		buf_printf(out, "%s%s (%zu bytes)", i ? ", " : "",
-			   s->blocks[i].lang_name, s->blocks[i].len);
-	if (s->n_blocks == 1)
-		buf_puts(out, s->blocks[0].lang_name);
-}
-
-static int ask_person(struct guard *g, const struct buf *code,
-		      const char *language, struct err *err)
-{
-	_cleanup_fd_ int signals = watch_signals();
-	const struct cordon_spec *s = g->spec;
-	struct approve_program programs[SPEC_MAX_LINE];
-	struct approve_request req = {
-		.kind = s->n_blocks ? "code" : "command",
-		.programs = programs,
-		.n_programs = list_programs(s, programs),
-		.language = language,
-		.text = s->n_blocks ? code->data : NULL,
-		.text_len = s->n_blocks ? code->len : 0,
-		.why = g->verdict.why,
-		.rule = g->rule ? g->rule->name : "approvals",
-		.file = g->rule && g->rule->file ? g->rule->file
-			: g->policy ? g->policy->flat.sources[0].name
-				    : NULL,
-		.line = g->rule ? g->rule->line : 0,
-		.cancel = signals,
-	};
-	struct approve_answer *answer = &g->answer;
-	char text[600];
-
-	who_is_asked(g->policy, &req);
-	g->was_asked = approve_ask(&req, answer, err) == 0;
-	if (!g->was_asked) {
-		(void)snprintf(text, sizeof(text),
-			       "a person must be asked (%.200s), and that "
-			       "failed: %.200s",
-			       g->verdict.why, err->text);
-		return denied(g, err, text);
-	}
-	if (!answer->is_allowed) {
-		(void)snprintf(text, sizeof(text),
-			       "a person was asked (%.200s), and the answer is "
-			       "no: %.250s",
-			       g->verdict.why, answer->reason);
-		return denied(g, err, text);
-	}
-	return 0;
-}
-
-int guard_ask(struct guard *g, struct err *err)
-{
-	struct buf language;
-	struct buf code;
-	int r;
-
-	if (g->verdict.decision != DECISION_ASK)
-		return 0;
-	buf_init(&code, 64 << 20);
-	buf_init(&language, 64 << 10);
-	name_blocks(g->spec, &language);
-	r = list_code(g->spec, &code) < 0 || language.error
-		    ? no_memory(err)
-		    : ask_person(g, &code, language.data, err);
-	buf_done(&language);
-	buf_done(&code);
-	return r;
-}
-
-/* what the policy adds */
-
-static bool is_target(const struct cordon_spec *s, const char *path)
-{
-	for (size_t i = 0; i < s->n_binds; i++)
-		if (strcmp(s->binds[i].target, path) == 0)
-			return true;
-	for (size_t i = 0; i < s->n_tmpfs; i++)
-		if (strcmp(s->tmpfs[i].target, path) == 0)
-			return true;
-	return false;
-}
-
-static int add_bind(struct guard *g, const char *source, const char *target,
-		    int mode, const struct stat *st, struct err *err)
-{
-	struct cordon_spec *s = g->spec;
-	struct spec_bind *b = &s->binds[s->n_binds];
-
-	if (s->n_binds == SPEC_MAX_ITEMS)
-		return err_set(err, E2BIG, "more than %d volumes",
-			       SPEC_MAX_ITEMS);
-	memset(b, 0, sizeof(*b));
-	b->source = own(g, source);
-	b->target = own(g, target);
-	b->mode = mode;
-	b->dev = st ? st->st_dev : 0;
-	b->ino = st ? st->st_ino : 0;
-	if (!b->source || !b->target)
-		return no_memory(err);
-	s->n_binds++;
-	return 0;
-}
-
-static int add_place(struct guard *g, const char *target, uint64_t size,
-		     struct err *err)
-{
-	struct cordon_spec *s = g->spec;
-
-	if (is_target(s, target))
-		return 0;
-	if (s->n_tmpfs == SPEC_MAX_ITEMS)
-		return err_set(err, E2BIG, "too many writable places");
-	s->tmpfs[s->n_tmpfs].target = own(g, target);
-	s->tmpfs[s->n_tmpfs].size = size;
-	if (!s->tmpfs[s->n_tmpfs].target)
-		return no_memory(err);
-	s->n_tmpfs++;
-	return 0;
-}
-
-static int add_mounts(struct guard *g, size_t *ret_first, struct err *err)
-{
-	const struct policy *p = g->policy;
-
-	*ret_first = g->spec->n_binds;
-	for (size_t i = 0; p && i < p->n_mounts; i++) {
-		const struct policy_mount *m = &p->mounts[i];
-
-		if (is_target(g->spec, m->to))
-			continue;
-		if (add_bind(g, m->from, m->to, m->is_rw ? BIND_RW : BIND_RO,
-			     NULL, err) < 0)
-			return -err->code;
-	}
-	return 0;
-}
-
-static int add_places(struct guard *g, struct err *err)
-{
-	static const char *const usual[] = { "/tmp", "/workspace", "/dev/shm" };
-	const struct policy *p = g->policy;
-	struct cordon_spec *s = g->spec;
-
-	for (size_t i = 0; i < p->n_tmpfs; i++)
-		if (add_place(g, p->tmpfs[i].name, p->tmpfs[i].size, err) < 0)
-			return -err->code;
-	for (size_t i = 0; i < p->writable.n; i++) {
-		bool is_usual = false;
-
-		for (size_t k = 0; k < ARRAY_SIZE(usual); k++)
-			is_usual |= strcmp(usual[k], p->writable.v[i]) == 0;
-		if (!is_usual &&
-		    add_place(g, p->writable.v[i], s->disk, err) < 0)
-			return -err->code;
-	}
-	s->no_tmp |= !policy_may_write(p, "/tmp");
-	s->no_workspace |= !policy_may_write(p, "/workspace");
-	s->no_shm |= !policy_may_write(p, "/dev/shm");
-	return 0;
-}
-
-static bool has_env(const struct cordon_spec *s, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < s->env.n; i++)
-		if (strncmp(s->env.v[i], name, len) == 0 &&
-		    s->env.v[i][len] == '=')
-			return true;
-	return false;
-}
-
-/* One NAME=VALUE more, in a vector that is the guard's. */
-static int add_env(struct guard *g, const char *name, const char *value,
-		   struct err *err)
-{
-	struct strv *env = &g->spec->env;
-	_cleanup_free_ char *text = NULL;
-
-	if (has_env(g->spec, name))
-		return 0;
-	if (asprintf(&text, "%s=%s", name, value) < 0) {
-		text = NULL;
-		return no_memory(err);
-	}
-	return strv_add(env, text) < 0 ? no_memory(err) : 0;
-}
-
-static int add_envs(struct guard *g, struct err *err)
-{
-	const struct policy *p = g->policy;
-
-	for (size_t i = 0; i < g->given->env_from_host.n; i++) {
-		const char *name = g->given->env_from_host.v[i];
-		const char *value = getenv(name);
-
-		if (value && add_env(g, name, value, err) < 0)
-			return -err->code;
-	}
-	for (size_t i = 0; p && i < p->n_env; i++)
-		if (add_env(g, p->env[i].name, p->env[i].value, err) < 0)
-			return -err->code;
-	return 0;
-}
-
-static uint32_t layer_bits(const char *name)
-{
-	if (strcmp(name, "cgroup") == 0)
-		return 1U << WIRE_L_MEMORY | 1U << WIRE_L_CPU |
-		       1U << WIRE_L_PIDS;
-	for (int i = 0; i < WIRE_LAYERS; i++)
-		if (strcmp(name, layer_name((enum wire_layer)i)) == 0)
-			return 1U << i;
-	return 0; /* user namespaces and the filter are always there */
-}
-
-static void tighten(struct guard *g)
-{
-	const uint64_t *n = g->verdict.numbers;
-	struct cordon_spec *s = g->spec;
-
-	s->timeout_us = n[POLICY_TIMEOUT];
-	s->cpu_time_us = n[POLICY_CPU_TIME];
-	s->memory = n[POLICY_MEMORY];
-	s->cpu_quota_us = n[POLICY_CPUS] * s->cpu_period_us / 1000;
-	s->pids = n[POLICY_PIDS];
-	s->output = n[POLICY_OUTPUT];
-	s->disk = n[POLICY_DISK];
-	s->nofile = n[POLICY_FILES];
-	s->writable_root = g->verdict.is_writable_root;
-	if (g->verdict.has_user) {
-		s->uid = g->verdict.uid;
-		s->gid = g->verdict.gid;
-	}
-	for (size_t i = 0; i < g->policy->require.n; i++)
-		s->require |= layer_bits(g->policy->require.v[i]);
 }
 
 /* the request, as the policy sees it */
@@ -496,7 +88,7 @@ static int check_owner(struct guard *g, const struct spec_bind *b,
 		       "volume '%.200s' cannot be writable: %s", b->source,
 		       facts->is_ours ? "you may not write to it"
 				      : "it is not yours");
-	return denied(g, err, text);
+	return guard_denied(g, err, text);
 }
 
 static int ask_mounts(struct guard *g, struct question *q, size_t declared,
@@ -510,7 +102,7 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		return 0;
 	q->facts = calloc(s->n_binds + 1, sizeof(*q->facts));
 	if (!q->facts)
-		return no_memory(err);
+		return guard_no_memory(err);
 	for (size_t i = 0; i < s->n_binds; i++) {
 		struct spec_bind *b = &s->binds[i];
 		const struct mount_ask ask = { .source = b->source,
@@ -531,9 +123,9 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		/* From here on the very thing that was looked at. */
 		b->dev = q->facts[i].dev;
 		b->ino = q->facts[i].ino;
-		b->source = own(g, q->facts[i].path);
+		b->source = guard_own(g, q->facts[i].path);
 		if (!b->source)
-			return no_memory(err);
+			return guard_no_memory(err);
 	}
 	req->n_mounts = s->n_binds;
 	if (s->workspace) {
@@ -548,11 +140,11 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 			g->refused = REFUSED_INVALID;
 			return err_wrap(err, "workspace");
 		}
-		s->workspace = own(g, q->facts[i].path);
+		s->workspace = guard_own(g, q->facts[i].path);
 		s->workspace_dev = q->facts[i].dev;
 		s->workspace_ino = q->facts[i].ino;
 		if (!s->workspace)
-			return no_memory(err);
+			return guard_no_memory(err);
 	}
 	req->mounts = q->mounts;
 	return 0;
@@ -566,7 +158,7 @@ static int ask_copies(struct guard *g, struct question *q, struct err *err)
 		return 0;
 	q->copy_facts = calloc(s->n_copies, sizeof(*q->copy_facts));
 	if (!q->copy_facts)
-		return no_memory(err);
+		return guard_no_memory(err);
 	for (size_t i = 0; i < s->n_copies; i++) {
 		struct spec_copy *c = &s->copies[i];
 
@@ -576,9 +168,9 @@ static int ask_copies(struct guard *g, struct question *q, struct err *err)
 			return err_wrap(err, "copy-out");
 		}
 		/* From here on the very place that was looked at. */
-		c->dir = own(g, q->copy_facts[i].path);
+		c->dir = guard_own(g, q->copy_facts[i].path);
 		if (!c->dir)
-			return no_memory(err);
+			return guard_no_memory(err);
 	}
 	q->req.copies = q->copies;
 	q->req.n_copies = s->n_copies;
@@ -604,6 +196,10 @@ static void ask_rest(const struct guard *g, struct question *q)
 	req->n_env = s->env.n;
 	req->env_from_host = (const char *const *)s->env_from_host.v;
 	req->n_env_from_host = s->env_from_host.n;
+	req->hosts = (const char *const *)s->allow_hosts.v;
+	req->n_hosts = s->allow_hosts.n;
+	req->secrets = (const char *const *)s->secrets.v;
+	req->n_secrets = s->secrets.n;
 	req->image = s->image                        ? s->image
 		     : s->stated & SPEC_STATED_IMAGE ? "host"
 						     : NULL;
@@ -615,6 +211,8 @@ static void ask_rest(const struct guard *g, struct question *q)
 	req->states_root = s->stated & SPEC_STATED_ROOT;
 	req->wants_writable_root = s->writable_root;
 	req->is_code = s->n_blocks > 0;
+	req->is_empty = s->is_empty && !s->n_blocks && !s->command.n &&
+			!s->command_line;
 	req->has_list = s->has_allowed;
 }
 
@@ -638,11 +236,11 @@ static int cover(struct guard *g, const struct spec_bind *b, const char *name,
 	if (join(source, sizeof(source), b->source, name) < 0 ||
 	    join(target, sizeof(target), b->target, name) < 0)
 		return err_set(err, ENAMETOOLONG, "a path is too long");
-	if (is_target(g->spec, target))
+	if (guard_has_target(g->spec, target))
 		return 0;
 	if (lstat(source, &st) < 0)
 		return err_errno(err, errno, "open '%s'", source);
-	return add_bind(g, source, target, mode, &st, err);
+	return guard_add_bind(g, source, target, mode, &st, err);
 }
 
 static int watch_dir(struct guard *g, const struct spec_bind *b,
@@ -659,10 +257,12 @@ static int watch_dir(struct guard *g, const struct spec_bind *b,
 		return err_set(err, ESTALE, "volume '%s' cannot be watched",
 			       given);
 	}
-	w->source = own(g, given);
+	w->source = guard_own(g, given);
 	w->missing = missing;
+	if (g->by && g->by->sweeps_links)
+		guard_links_begin(w);
 	g->n_watches++;
-	return w->source ? 0 : no_memory(err);
+	return w->source ? 0 : guard_no_memory(err);
 }
 
 static int protect_dir(struct guard *g, const struct spec_bind *b,
@@ -727,13 +327,14 @@ static int copy_spec(struct guard *g, struct err *err)
 
 	g->spec = malloc(sizeof(*g->spec));
 	if (!g->spec)
-		return no_memory(err);
+		return guard_no_memory(err);
 	*g->spec = *s;
 	g->spec->no_links = g->by && g->by->refuses_links;
+	g->spec->no_pipes = g->by && g->by->refuses_pipes;
 	memset(&g->spec->env, 0, sizeof(g->spec->env));
 	for (size_t i = 0; i < s->env.n; i++)
 		if (strv_add(&g->spec->env, s->env.v[i]) < 0)
-			return no_memory(err);
+			return guard_no_memory(err);
 	return 0;
 }
 
@@ -747,7 +348,7 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		n++;
 	if (n > 64)
 		return err_set(err, E2BIG, "more than 64 protected names");
-	if (add_mounts(g, &declared, err) < 0)
+	if (guard_add_mounts(g, &declared, err) < 0)
 		return -err->code;
 	if (guard_image_names(g, &q->images, err) < 0)
 		return -err->code;
@@ -759,25 +360,31 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 	ask_rest(g, q);
 	policy_decide(g->policy, &q->req, &g->verdict);
 	if (g->verdict.decision == DECISION_DENY)
-		return denied(g, err, g->verdict.why);
+		return guard_denied(g, err, g->verdict.why);
 	if (g->image_err.code) {
 		g->refused = REFUSED_INVALID;
 		*err = g->image_err;
 		return -err->code;
 	}
+	if (guard_network(g, err) < 0)
+		return -err->code;
 	if (g->policy && g->given->no_ledger)
-		return denied(g, err, "a run under a policy is recorded");
+		return guard_denied(g, err, "a run under a policy is recorded");
 	if (g->policy) {
-		tighten(g);
-		if (add_places(g, err) < 0)
+		guard_tighten(g);
+		if (guard_add_places(g, err) < 0)
 			return -err->code;
 	}
+	if (g->image && !no_mounts && guard_add_volumes(g, err) < 0)
+		return -err->code;
 	if (g->spec->no_workspace &&
 	    (g->spec->n_blocks > 0 || g->spec->workspace))
-		return denied(g, err,
-			      "code is put into /workspace, which may not be "
-			      "written (sandbox.writable)");
-	if (add_envs(g, err) < 0 || (!no_mounts && protect(g, q, err) < 0))
+		return guard_denied(
+			g, err,
+			"code is put into /workspace, which may not be "
+			"written (sandbox.writable)");
+	if (guard_add_envs(g, err) < 0 ||
+	    (!no_mounts && protect(g, q, err) < 0))
 		return -err->code;
 	return guard_commands(g, err);
 }
@@ -847,11 +454,12 @@ static int take_policy(struct guard *g, const struct guard_by *by,
 	g->by = by;
 	g->policy = by->policy;
 	if (by->policy_name && !(g->policy_name = strdup(by->policy_name)))
-		return no_memory(err);
+		return guard_no_memory(err);
 	if (s->policy)
-		return denied(g, err,
-			      "a request to the daemon cannot name a policy; "
-			      "the daemon has its own");
+		return guard_denied(
+			g, err,
+			"a request to the daemon cannot name a policy; "
+			"the daemon has its own");
 	if (s->n_copies > 0) {
 		g->refused = REFUSED_INVALID;
 		return err_set(err, EINVAL,
@@ -859,9 +467,10 @@ static int take_policy(struct guard *g, const struct guard_by *by,
 			       "host; ask it for the files");
 	}
 	if (by->may_not_mount && (s->n_binds > 0 || s->workspace))
-		return denied(g, err,
-			      "this daemon is not root, and mounts only what "
-			      "its own user asks for");
+		return guard_denied(
+			g, err,
+			"this daemon is not root, and mounts only what "
+			"its own user asks for");
 	return 0;
 }
 
@@ -871,12 +480,14 @@ static int judge_whole(struct guard *g, struct err *err)
 	int r;
 
 	if (!q)
-		return no_memory(err);
+		return guard_no_memory(err);
 	if (copy_spec(g, err) < 0)
 		return -err->code;
 	r = guard_image(g, err);
 	if (r == 0)
 		r = decide(g, q, err);
+	if (r == 0)
+		r = guard_groups(g, err);
 	strv_done(&q->images);
 	free(q->facts);
 	free(q->copy_facts);
@@ -899,134 +510,6 @@ int guard_judge_by(const struct cordon_spec *s, const struct guard_by *by,
 					     : judge_whole(ret, err);
 }
 
-/* afterwards */
-
-/* Gives it a name that nothing obeys; false if that cannot be done. */
-static bool move_away(int dir, const char *name, char *away, size_t size)
-{
-	for (int i = 0; i < 100; i++) {
-		(void)snprintf(away, size, "%s.cordon-removed-%d", name, i);
-		if (syscall(SYS_renameat2, dir, name, dir, away,
-			    1 /* RENAME_NOREPLACE */) == 0)
-			return true;
-		if (errno != EEXIST)
-			break;
-	}
-	return false;
-}
-
-/* A name that is not there is well; one that we may not look for is told. */
-static void tell_unseen(const char *source, const char *name, int code,
-			struct strv *ret)
-{
-	char line[600];
-
-	if (code == ENOENT || code == ENOTDIR || code == ELOOP)
-		return;
-	(void)snprintf(line, sizeof(line),
-		       "violation: '%s' in '%.300s' could not be looked for: "
-		       "%s",
-		       name, source, strerror(code));
-	(void)strv_add(ret, line);
-}
-
-/*
- * The box may have taken away the owner's rights to a directory, so that what
- * it made there is not found: they are given back while we look. The mode
- * from before, or -1 where nothing was changed.
- */
-static int unlock_dir(int dir)
-{
-	char path[64];
-	struct stat st;
-
-	if (fstat(dir, &st) < 0 || st.st_uid != geteuid() ||
-	    (st.st_mode & 0700) == 0700)
-		return -1;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
-	if (chmod(path, (st.st_mode & 07777) | 0700) < 0)
-		return -1;
-	return (int)(st.st_mode & 07777);
-}
-
-static void lock_dir(int dir, int mode)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
-	if (mode >= 0)
-		(void)chmod(path, (mode_t)mode);
-}
-
-/*
- * The box is dead, but what it left may be links: the directory above a name
- * is entered without following one, and a rename does not follow either.
- */
-static void sweep_name(int dir, const char *source, const char *name,
-		       struct strv *ret)
-{
-	const char *slash = strchr(name, '/');
-	const char *last = slash ? slash + 1 : name;
-	char away[128];
-	char line[600];
-	struct stat st;
-	bool gone;
-
-	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		tell_unseen(source, name, errno, ret);
-		return;
-	}
-	gone = move_away(dir, last, away, sizeof(away));
-	(void)snprintf(line, sizeof(line),
-		       "violation: '%s' was made in '%.300s', where the box "
-		       "must not; it %s%s",
-		       name, source,
-		       gone ? "is now " : "could not be moved away",
-		       gone ? away : "");
-	(void)strv_add(ret, line);
-}
-
-static void sweep_one(int at, const char *source, const char *name,
-		      struct strv *ret)
-{
-	const char *slash = strchr(name, '/');
-	_cleanup_fd_ int below = NO_FD;
-	char top[64];
-	int mode;
-
-	if (!slash) {
-		sweep_name(at, source, name, ret);
-		return;
-	}
-	(void)snprintf(top, sizeof(top), "%.*s", (int)(slash - name), name);
-	below = openat(at, top, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (below < 0) {
-		tell_unseen(source, name, errno, ret);
-		return;
-	}
-	mode = unlock_dir(below);
-	sweep_name(below, source, name, ret);
-	lock_dir(below, mode);
-}
-
-void guard_sweep_dir(int dir, const char *source, uint64_t missing,
-		     struct strv *ret)
-{
-	int mode = unlock_dir(dir);
-
-	for (size_t k = 0; k < 64 && never_made[k]; k++)
-		if (missing & 1ULL << k)
-			sweep_one(dir, source, never_made[k], ret);
-	lock_dir(dir, mode);
-}
-
-void guard_sweep(struct guard *g, struct strv *ret)
-{
-	for (size_t i = 0; i < g->n_watches; i++)
-		guard_sweep_dir(g->watches[i].dir, g->watches[i].source,
-				g->watches[i].missing, ret);
-}
-
 void guard_done(struct guard *g)
 {
 	for (size_t i = 0; i < g->n_watches; i++)
@@ -1045,5 +528,6 @@ void guard_done(struct guard *g)
 	policy_free(g->owned_policy);
 	free(g->policy_name);
 	strv_done(&g->owned);
+	strv_done(&g->notes);
 	memset(g, 0, sizeof(*g));
 }

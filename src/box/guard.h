@@ -35,6 +35,9 @@ struct guard_watch {
 	int dir;          /* of the mounted directory */
 	char *source;     /* as given */
 	uint64_t missing; /* bits of never_made[] */
+	uint64_t since; /* links that are newer may not lead out; 0: they may */
+	uint64_t clock; /* by which that time was read (guard-links.c) */
+	bool is_late;   /* an earlier daemon's: links are told and left */
 };
 
 /*
@@ -50,6 +53,8 @@ struct guard_by {
 	bool is_exec;      /* a program more; mounts were judged with the box */
 	bool may_not_mount; /* we are not who asks, and cannot be */
 	bool refuses_links; /* in what is mounted writable */
+	bool refuses_pipes; /* and sockets */
+	bool sweeps_links;  /* that lead out of it, when the box is dead */
 };
 
 struct guard {
@@ -70,6 +75,7 @@ struct guard {
 	struct err image_err;    /* why it cannot be had */
 	struct strv merged;      /* its command and the request's */
 	struct strv owned;
+	struct strv notes; /* what of it is not done, for spec->notes */
 	struct guard_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;
 	/* Where results go, opened before the box could put a link there. */
@@ -92,6 +98,20 @@ int guard_judge(const struct cordon_spec *s, struct guard *ret,
 int guard_judge_by(const struct cordon_spec *s, const struct guard_by *by,
 		   struct guard *ret, struct err *err);
 
+/*
+ * Where the decision is `ask`: asks by `how` (approve_ask()'s promise), and
+ * only a yes returns 0. What it says of a question that is not answered yet
+ * (-ETIME) or that cannot be put now (-EAGAIN) stays the error's code.
+ */
+struct guard_asker {
+	int (*how)(void *arg, const struct approve_request *req,
+		   struct approve_answer *ret, struct err *err);
+	void *arg;
+	const char *const *changes; /* what else is said yes to, or NULL */
+	const char *run, *box, *face;
+};
+int guard_ask_by(struct guard *g, const struct guard_asker *a, struct err *err);
+
 /* After the box is dead: adds a line to `ret` for each violation. */
 void guard_sweep(struct guard *g, struct strv *ret);
 
@@ -99,18 +119,6 @@ void guard_sweep(struct guard *g, struct strv *ret);
  * The same for one directory, by whoever kept what a guard_watch says: the
  * guard of a box that stays has long ended when the box does.
  */
-void guard_sweep_dir(int dir, const char *source, uint64_t missing,
-		     struct strv *ret);
+void guard_sweep_dir(const struct guard_watch *w, struct strv *ret);
 
 void guard_done(struct guard *g);
-
-/*
- * What is to be run against the policy's `commands` (line.h): spec->line and
- * spec->programs are filled in, and a rule that asks makes the verdict ask.
- */
-int guard_commands(struct guard *g, struct err *err);
-
-/*
- * Where the decision is `ask`, a person is asked; only a yes goes on.
- */
-int guard_ask(struct guard *g, struct err *err);

@@ -74,7 +74,7 @@ struct birth {
 	const char *path;
 	const char *mode;
 	char **env;
-	int sock;
+	int sock, lock;
 	volatile int error;
 };
 
@@ -89,7 +89,8 @@ static void become_keeper(void *arg)
 	(void)sigemptyset(&none);
 	if (null >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 &&
 	    dup2(null, 2) >= 0 && dup2(b->sock, 3) >= 0 &&
-	    sys_close_range(4, ~0U) == 0 &&
+	    (b->lock < 0 || dup2(b->lock, 4) >= 0) &&
+	    sys_close_range(b->lock < 0 ? 4 : 5, ~0U) == 0 &&
 	    sigprocmask(SIG_SETMASK, &none, NULL) == 0)
 		(void)execve(b->path, (char **)argv, b->env);
 	b->error = errno;
@@ -101,14 +102,16 @@ static void become_keeper(void *arg)
  * them all with one flag. Nothing of ours may run in the child before that,
  * so signals wait.
  */
-static int spawn(const char *path, const char *mode, int sock, pid_t *ret)
+static int spawn(const char *path, const struct keeper_wish *wish, pid_t *ret)
 {
 	struct uapi_clone_args args = { .flags = UAPI_CLONE_CLEAR_SIGHAND,
 					.exit_signal = SIGCHLD };
 	char *env[16];
-	struct birth birth = {
-		.path = path, .mode = mode, .env = env, .sock = sock
-	};
+	struct birth birth = { .path = path,
+			       .mode = wish->mode,
+			       .env = env,
+			       .sock = wish->sock,
+			       .lock = wish->lock };
 	sigset_t all;
 	sigset_t before;
 	pid_t pid;
@@ -141,22 +144,31 @@ struct cordon *handle_on(int sock, struct err *err)
 	return c;
 }
 
-int keeper_start(const char *mode, int sock, pid_t *ret, struct err *err)
+int keeper_start(const struct keeper_wish *wish, pid_t *ret, struct err *err)
 {
+	struct keeper_wish high = *wish;
 	char path[PATH_MAX];
 	_cleanup_fd_ int theirs = NO_FD;
+	_cleanup_fd_ int lock = NO_FD;
 	int r;
 
 	if (program_find(KEEPER, path, sizeof(path), err) < 0)
 		return -err->code;
-	/* Above 3, so that the copy made there is not closed on exec. */
-	theirs = fcntl(sock, F_DUPFD_CLOEXEC, 10);
-	r = theirs < 0 ? -errno : spawn(path, mode, theirs, ret);
+	/* Above 4, so that the copies made there are not closed on exec. */
+	theirs = fcntl(wish->sock, F_DUPFD_CLOEXEC, 10);
+	if (wish->lock >= 0)
+		lock = fcntl(wish->lock, F_DUPFD_CLOEXEC, 10);
+	high.sock = theirs;
+	high.lock = lock;
+	r = theirs < 0 || (wish->lock >= 0 && lock < 0)
+		    ? -errno
+		    : spawn(path, &high, ret);
 	return r < 0 ? err_errno(err, -r, "start '%s'", path) : 0;
 }
 
 static struct cordon *start_keeper(struct err *err)
 {
+	struct keeper_wish wish = { .mode = "reused", .lock = NO_FD };
 	struct cordon *c;
 	int pair[2];
 	int r;
@@ -166,7 +178,8 @@ static struct cordon *start_keeper(struct err *err)
 		return NULL;
 	}
 	c = handle_on(pair[0], err);
-	r = c ? keeper_start("reused", pair[1], &c->keeper, err) : -ENOMEM;
+	wish.sock = pair[1];
+	r = c ? keeper_start(&wish, &c->keeper, err) : -ENOMEM;
 	(void)close(pair[1]);
 	if (c && r < 0) {
 		(void)close(c->sock);
@@ -190,6 +203,10 @@ void cordon_close(struct cordon *c)
 {
 	if (!c)
 		return;
+	if (c->ops) {
+		c->ops->close(c);
+		return;
+	}
 	/* The keeper sees the end of the socket and ends everything. */
 	(void)close(c->sock);
 	while (c->keeper > 0 && waitpid(c->keeper, NULL, 0) < 0 &&

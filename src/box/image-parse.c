@@ -140,16 +140,9 @@ int image_wanted_parse(const char *text, struct image_wanted *ret,
 /* An image of that name, whatever its tag, with that digest. */
 static bool has_digest(const struct box_image *m, const struct image_ref *ref)
 {
-	size_t len = strlen(ref->name);
-
-	if (strcmp(m->id, ref->digest) != 0 &&
-	    strcmp(m->manifest, ref->digest) != 0)
-		return false;
-	for (size_t i = 0; i < m->names.n; i++)
-		if (strncmp(m->names.v[i], ref->name, len) == 0 &&
-		    m->names.v[i][len] == ':')
-			return true;
-	return false;
+	return (strcmp(m->id, ref->digest) == 0 ||
+		strcmp(m->manifest, ref->digest) == 0) &&
+	       image_ref_names(ref, &m->names);
 }
 
 static bool has_name(const struct box_image *m, const struct image_wanted *w)

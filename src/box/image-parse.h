@@ -39,6 +39,10 @@ int image_run_read(struct box_image *m, const char *text, size_t len,
 /* The store has something that it would not write. */
 int image_corrupt(struct err *err, const char *what);
 
+/* The groups that have a member of this name; image-user.c. */
+size_t image_groups_find(const char *file, const char *name, size_t len,
+			 uint32_t *ret, size_t max);
+
 /* A line of passwd or group by name or number; image-user.c. */
 bool image_account_find(const char *file, bool is_passwd, const char *name,
 			uint32_t *ret_id, uint32_t *ret_gid);

@@ -1,138 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Users by name, in the files of an image.
- *
- * The files are looked for in the layers one by one, as overlayfs would show
- * them: the topmost that has the name decides, a mark hides what is below, and
- * a directory may hide all of it. They are foreign: no link is followed, and a
- * line that is not exactly of its form is none.
+ * Users by name, in the files of an image. They are foreign: no link is
+ * followed, and a line that is not exactly of its form is none.
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/xattr.h>
-#include <unistd.h>
 
-#include "base/io.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "box/image-parse.h"
 
 #define FILE_MAX (1U << 20)
-
-static bool is_opaque(int dir)
-{
-	char value = 0;
-
-	return fgetxattr(dir, "user.overlay.opaque", &value, 1) == 1 &&
-	       value == 'y';
-}
-
-static bool is_mark(const struct stat *st)
-{
-	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
-}
-
-/*
- * Opens a file of one layer, or with `is_any` the directory that has something
- * of that name. -ENOENT: the next layer may have it; -ENODATA: none below
- * counts.
- */
-static int open_in_layer(int layer, const char *path, bool is_any)
-{
-	_cleanup_fd_ int dir = fcntl(layer, F_DUPFD_CLOEXEC, 3);
-	bool hides = false;
-
-	while (dir >= 0) {
-		size_t len = strcspn(path, "/");
-		bool is_last = path[len] == '\0';
-		_cleanup_fd_ int next = NO_FD;
-		char name[256];
-		struct stat st;
-
-		if (len == 0 || len >= sizeof(name))
-			return -EINVAL;
-		memcpy(name, path, len);
-		name[len] = '\0';
-		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return errno == ENOENT && hides ? -ENODATA : -errno;
-		if (is_mark(&st))
-			return -ENODATA;
-		if (is_last && is_any)
-			return take_fd(&dir);
-		if (S_ISLNK(st.st_mode))
-			return -ELOOP;
-		if (!(is_last ? S_ISREG(st.st_mode) : S_ISDIR(st.st_mode)))
-			return -ENODATA;
-		next = openat(dir, name,
-			      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		if (next < 0)
-			return -errno;
-		if (is_last)
-			return take_fd(&next);
-		hides |= is_opaque(next);
-		(void)close(dir);
-		dir = take_fd(&next);
-		path += len + 1;
-	}
-	return -errno;
-}
-
-static int open_in_image(const struct box_image *image, const char *path,
-			 bool is_any)
-{
-	int fd = -ENOENT;
-
-	while (*path == '/')
-		path++;
-	for (size_t i = image->n_layer_fds; i-- > 0 && fd == -ENOENT;)
-		fd = open_in_layer(image->layer_fds[i], path, is_any);
-	return fd;
-}
-
-bool box_image_has(const struct box_image *image, const char *path,
-		   const char *program)
-{
-	char full[512];
-
-	if (strchr(program, '/'))
-		path = "";
-	do {
-		size_t len = strcspn(path, ":");
-		_cleanup_fd_ int fd = NO_FD;
-
-		(void)snprintf(full, sizeof(full), "%.*s/%s", (int)len, path,
-			       program);
-		fd = open_in_image(image, full, true);
-		if (fd >= 0)
-			return true;
-		path += len + (path[len] == ':');
-	} while (*path);
-	return false;
-}
-
-long box_image_read(const struct box_image *image, const char *path, char *buf,
-		    size_t size)
-{
-	_cleanup_fd_ int fd = open_in_image(image, path, false);
-	ssize_t n;
-
-	if (fd < 0)
-		return fd == -ENODATA ? -ENOENT : fd;
-	n = io_read_full(fd, buf, size - 1);
-	if (n < 0)
-		return n;
-	if ((size_t)n == size - 1)
-		return -EFBIG;
-	buf[n] = '\0';
-	return strlen(buf) == (size_t)n ? n : -EINVAL;
-}
 
 /* "name:password:number:rest", for passwd and group alike. */
 struct account {
@@ -257,8 +139,8 @@ static int unknown(const struct box_image *image, const char *what,
 		       what, name, image->name);
 }
 
-static int find_group(const struct box_image *image, const char *name,
-		      uint32_t *ret, struct err *err)
+int box_image_group(const struct box_image *image, const char *name,
+		    uint32_t *ret, struct err *err)
 {
 	_cleanup_free_ char *file = NULL;
 	uint32_t unused;
@@ -304,6 +186,65 @@ int box_image_user(const struct box_image *image, const char *text,
 			return unknown(image, "user", name, err);
 	}
 	if (colon && colon[1])
-		return find_group(image, colon + 1, ret_gid, err);
+		return box_image_group(image, colon + 1, ret_gid, err);
 	return 0;
+}
+
+/* "a,b,c" has it as a whole word. */
+static bool is_member(const char *list, const char *name, size_t len)
+{
+	const char *end = list + strcspn(list, "\n");
+
+	while (list < end) {
+		size_t n = strcspn(list, ",\n");
+
+		if (n == len && memcmp(list, name, len) == 0)
+			return true;
+		list += n + 1;
+	}
+	return false;
+}
+
+size_t image_groups_find(const char *file, const char *name, size_t len,
+			 uint32_t *ret, size_t max)
+{
+	size_t n = 0;
+
+	for (const char *p = file; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		const char *rest = p;
+		struct account a;
+		const char *text;
+		size_t skip;
+
+		if (len == 0 || n == max || !parse_line(p, false, &a))
+			continue;
+		for (int i = 0; i < 3; i++)
+			(void)field(&rest, &text, &skip);
+		if (is_member(rest, name, len))
+			ret[n++] = a.id;
+	}
+	return n;
+}
+
+size_t box_image_groups(const struct box_image *image, const char *text,
+			uint32_t *ret, size_t max)
+{
+	_cleanup_free_ char *users = NULL;
+	_cleanup_free_ char *groups = NULL;
+	const char *colon = strchr(text, ':');
+	size_t len = colon ? (size_t)(colon - text) : strlen(text);
+	struct err unused = { 0 };
+	struct account who;
+	char name[256];
+
+	if ((colon && colon[1]) || len >= sizeof(name))
+		return 0;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	/* An empty one is root, by number. */
+	if (read_accounts(image, "/etc/passwd", &users, &unused) < 0 ||
+	    !find_account(users, true, len ? name : "0", &who) ||
+	    read_accounts(image, "/etc/group", &groups, &unused) < 0)
+		return 0;
+	return image_groups_find(groups, who.name, who.name_len, ret, max);
 }

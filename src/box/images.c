@@ -17,7 +17,7 @@
 #include "box/image-parse.h"
 #include "box/wire.h"
 #include "image/digest.h"
-#include "os/uapi.h"
+#include "os/below.h"
 
 #define INDEX_MAX (64U << 20)
 #define RUN_MAX   (8U << 20)
@@ -30,18 +30,6 @@ struct found {
 };
 
 _Static_assert(2 + WIRE_MAX_LAYERS <= IO_MAX_FDS, "they fit one message");
-
-static int open_below(int dir, const char *path, int flags)
-{
-	const struct uapi_open_how how = {
-		.flags = (uint64_t)flags | O_CLOEXEC,
-		.resolve = UAPI_RESOLVE_BENEATH | UAPI_RESOLVE_NO_SYMLINKS |
-			   UAPI_RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = sys_openat2(dir, path, &how);
-
-	return fd < 0 ? -errno : fd;
-}
 
 /* A whole file of the store as a string; the caller frees it. */
 static int read_fd(int fd, size_t max, char **ret, size_t *ret_len)

@@ -58,11 +58,41 @@ int images_librarian(struct err *err);
  */
 int box_image_user(const struct box_image *image, const char *text,
 		   uint32_t *ret_uid, uint32_t *ret_gid, struct err *err);
+/* A group, by number or name. */
+int box_image_group(const struct box_image *image, const char *name,
+		    uint32_t *ret, struct err *err);
+/*
+ * The groups that the image's /etc/group has this user in, at most `max`; none
+ * for one that names its group, as Docker does it. Their number.
+ */
+size_t box_image_groups(const struct box_image *image, const char *text,
+			uint32_t *ret, size_t max);
 
 /* Whether it has something of that name along `path`; links are not followed.
  */
 bool box_image_has(const struct box_image *image, const char *path,
 		   const char *program);
+
+/*
+ * Where a path leads in the image, its links followed, none of them out of it.
+ * With `may_miss` the end of it need not be there. 0 or -errno.
+ */
+struct image_real {
+	char path[4096]; /* without links */
+	uint32_t mode;   /* as of stat(2); 0: it is missing */
+};
+int box_image_real(const struct box_image *image, const char *path,
+		   bool may_miss, struct image_real *ret);
+
+/* A regular file for reading; no link is followed. */
+int box_image_open(const struct box_image *image, const char *path);
+
+/*
+ * All names in a directory, of all layers; one may come twice, or be a name
+ * that a higher layer has removed.
+ */
+int box_image_list(const struct box_image *image, const char *path,
+		   struct strv *ret);
 
 /*
  * A regular file of the image as text, at most `size` - 1 bytes; no link is

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,12 +24,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "base/io.h"
 #include "base/util.h"
 #include "box/capture.h"
+#include "box/egress.h"
 #include "box/guard.h"
 #include "box/handle.h"
 #include "box/message.h"
+#include "box/policy-load.h"
 #include "box/prepare.h"
 #include "box/recorder.h"
 #include "box/result.h"
@@ -39,9 +41,10 @@
 
 #define CHUNK 65536
 
-enum { TO_SOCK, TO_EVENT, TO_OUT, TO_ERR, TO_IN };
+enum { TO_SOCK, TO_EVENT, TO_OUT, TO_ERR, TO_IN, TO_GATE };
 
 struct cordon_job {
+	struct job_head head;
 	struct cordon *handle;
 	struct cordon_job *next;
 	uint32_t number;
@@ -49,6 +52,8 @@ struct cordon_job {
 	struct guard guard;
 	struct prepared prep;
 	struct recorder recorder;
+	struct egress egress;
+	struct policy *network; /* that took the place of the guard's */
 	struct cordon_events events;
 	void *arg;
 	int epoll;
@@ -83,7 +88,7 @@ const struct cordon_spec *job_spec(const struct cordon_job *j)
 	return j->spec;
 }
 
-int cordon_job_fd(const struct cordon_job *j)
+static int get_fd(const struct cordon_job *j)
 {
 	return j->epoll;
 }
@@ -137,16 +142,6 @@ static void drain(struct cordon_job *j)
 		;
 }
 
-static void keep(struct stream *s, struct capture *c)
-{
-	s->total = c->total;
-	s->missing = capture_missing(c);
-	s->data = capture_take(c, &s->len, &s->cut);
-	/* Nothing could be kept: all of it is missing, and that is told. */
-	if (!s->data)
-		s->missing = s->total;
-}
-
 /* input */
 
 /* A write that gives EPIPE and no signal, whatever the caller's masks are. */
@@ -170,7 +165,7 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 	return n;
 }
 
-long cordon_job_write(struct cordon_job *j, const void *data, size_t len)
+static long write_in(struct cordon_job *j, const void *data, size_t len)
 {
 	ssize_t n;
 
@@ -195,8 +190,8 @@ static void feed(struct cordon_job *j)
 	const struct cordon_spec *s = j->spec;
 
 	while (j->in >= 0 && j->in_at < s->input_len) {
-		long n = cordon_job_write(j, s->input + j->in_at,
-					  s->input_len - j->in_at);
+		long n = write_in(j, s->input + j->in_at,
+				  s->input_len - j->in_at);
 
 		if (n <= 0)
 			return;
@@ -214,8 +209,8 @@ static struct run *add_run(struct cordon_job *j, const struct wire_outcome *o)
 
 	run->outcome = *o;
 	run->verdict = verdict_of(o);
-	keep(&run->out, &j->out_cap);
-	keep(&run->err, &j->err_cap);
+	stream_take(&run->out, &j->out_cap);
+	stream_take(&run->err, &j->err_cap);
 	if (j->prep.code_files[r->n_runs])
 		run->code_file = strdup(j->prep.code_files[r->n_runs]);
 	capture_init(&j->out_cap, j->spec->output);
@@ -271,11 +266,12 @@ static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 		append_both(j, "\nCode execution was cancelled.");
 	else if (run->verdict.cause == CAUSE_DENIED && r->message)
 		append_both(j, r->message);
-	keep(&r->output, &j->both_cap);
+	stream_take(&r->output, &j->both_cap);
 	if (work >= 0 && !(j->spec->no_files && j->spec->n_copies == 0))
 		workspace_collect(work, j->spec, j->guard.copies, &j->prep,
 				  &r->files, &r->warnings);
 	message_truncation(run, &r->warnings);
+	egress_end(&j->egress, o);
 	guard_sweep(&j->guard, &r->violations);
 	record_end(j);
 	j->is_over = true;
@@ -322,7 +318,7 @@ void job_take(struct cordon_job *j, const struct wire_msg *msg, int *fds,
 	(void)!write(j->event, &one, sizeof(one));
 }
 
-int cordon_job_step(struct cordon_job *j)
+static int step(struct cordon_job *j)
 {
 	struct epoll_event ev[8];
 	uint64_t count;
@@ -346,6 +342,9 @@ int cordon_job_step(struct cordon_job *j)
 		case TO_IN:
 			feed(j);
 			break;
+		case TO_GATE:
+			egress_step(&j->egress);
+			break;
 		default:
 			break;
 		}
@@ -353,14 +352,14 @@ int cordon_job_step(struct cordon_job *j)
 	return j->has_ended;
 }
 
-void cordon_job_cancel(struct cordon_job *j, const char *reason)
+static void cancel(struct cordon_job *j, const char *reason)
 {
-	const struct wire_head cancel = { WIRE_CANCEL, j->number };
+	const struct wire_head head = { WIRE_CANCEL, j->number };
 
 	if (atomic_flag_test_and_set(&j->cancel_asked))
 		return;
 	atomic_store(&j->cancel_reason, strdup(reason ? reason : "cancelled"));
-	(void)io_send(j->handle->sock, &cancel, sizeof(cancel), NULL, 0);
+	(void)io_send(j->handle->sock, &head, sizeof(head), NULL, 0);
 }
 
 /* start */
@@ -424,6 +423,9 @@ static int watch_all(struct cordon_job *j, struct err *err)
 	    add_fd(j, j->out, EPOLLIN, TO_OUT, err) < 0 ||
 	    add_fd(j, j->err, EPOLLIN, TO_ERR, err) < 0)
 		return -err->code;
+	if (egress_fd(&j->egress) >= 0 &&
+	    add_fd(j, egress_fd(&j->egress), EPOLLIN, TO_GATE, err) < 0)
+		return -err->code;
 	if (j->in >= 0 && j->spec->has_input)
 		return add_fd(j, j->in, EPOLLOUT, TO_IN, err);
 	return 0;
@@ -442,20 +444,9 @@ static int new_result(struct cordon_job *j, struct err *err)
 	}
 	j->result = r;
 	(void)!getrandom(raw, sizeof(raw), 0);
-	for (size_t i = 0; i < sizeof(raw); i++)
-		(void)snprintf(r->id + 2 * i, 3, "%02x", raw[i]);
+	hex_format(raw, sizeof(raw), r->id);
 	r->has_output = s->n_blocks > 0;
-	r->limits.timeout_us = s->timeout_us;
-	r->limits.cpu_time_us = s->cpu_time_us;
-	r->limits.memory = s->memory;
-	r->limits.cpu_quota_us = s->cpu_quota_us;
-	r->limits.cpu_period_us = s->cpu_period_us;
-	r->limits.pids = s->pids;
-	r->limits.output = s->output;
-	r->limits.hard_output = s->hard_output;
-	r->limits.disk = s->disk;
-	r->limits.nofile = s->nofile;
-	r->limits.fsize = s->fsize;
+	result_take_limits(r, s);
 	r->name = s->name ? strdup(s->name) : NULL;
 	for (size_t i = 0; i < s->labels.n; i++)
 		(void)strv_add(&r->labels, s->labels.v[i]);
@@ -478,7 +469,7 @@ static void refuse(struct cordon_job *j, const struct err *why)
 	r->n_runs = 1;
 	r->message = strdup(why->text);
 	append_both(j, why->text);
-	keep(&r->output, &j->both_cap);
+	stream_take(&r->output, &j->both_cap);
 	record_end(j);
 	j->is_over = true;
 	j->has_ended = true;
@@ -487,22 +478,24 @@ static void refuse(struct cordon_job *j, const struct err *why)
 static int send_run(struct cordon_job *j, struct err *err)
 {
 	const struct wire_head head = { WIRE_RUN, j->number };
-	int fds[5] = { NO_FD, NO_FD, NO_FD, NO_FD, NO_FD };
+	int fds[6] = { NO_FD, NO_FD, NO_FD, NO_FD, NO_FD, NO_FD };
+	int n = j->egress.is_open ? 6 : 5;
 	int r = open_streams(j, fds + 2, err);
 
 	if (r == 0)
 		r = watch_all(j, err);
 	fds[0] = j->prep.box;
 	fds[1] = j->prep.work;
+	fds[5] = egress_take_box(&j->egress);
 	if (r == 0)
-		r = io_send(j->handle->sock, &head, sizeof(head), fds, 5);
+		r = io_send(j->handle->sock, &head, sizeof(head), fds, n);
 	if (r == -EPIPE || r == -ECONNRESET) {
 		j->handle->is_lost = true;
 		r = 0;
 	} else if (r < 0 && !err->code) {
 		(void)err_errno(err, -r, "talk to the keeper");
 	}
-	for (int i = 2; i < 5; i++)
+	for (int i = 2; i < 6; i++)
 		fd_close(&fds[i]);
 	fd_close(&j->prep.box);
 	fd_close(&j->prep.work);
@@ -526,6 +519,8 @@ static void job_free(struct cordon_job *j)
 	capture_done(&j->err_cap);
 	capture_done(&j->both_cap);
 	prepared_done(&j->prep);
+	egress_done(&j->egress);
+	policy_free(j->network);
 	recorder_done(&j->recorder);
 	guard_done(&j->guard);
 	cordon_result_free(j->result);
@@ -549,6 +544,7 @@ static struct cordon_job *job_new(struct cordon *c, const struct cordon_spec *s)
 	j->in = NO_FD;
 	j->prep.box = NO_FD;
 	j->prep.work = NO_FD;
+	egress_init(&j->egress);
 	return j;
 }
 
@@ -580,6 +576,17 @@ static void send_ahead(struct cordon_job *j)
 	c->turn(c->turn_arg);
 }
 
+/* What is to be prepared, with the way out that the policy gives it. */
+static int prepare_all(struct cordon_job *j, struct err *err)
+{
+	if (egress_open(&j->egress, j->guard.policy, j->spec, &j->recorder,
+			j->result, err) < 0)
+		return err_stage(err, "gate");
+	if (j->egress.is_open)
+		j->guard.spec->egress = &j->egress.spec;
+	return prepare(j->spec, &j->prep, err);
+}
+
 /* The policy's word, then everything that can be wrong, then the record. */
 static int job_prepare(struct cordon_job *j, struct err *err)
 {
@@ -597,11 +604,14 @@ static int job_prepare(struct cordon_job *j, struct err *err)
 	if (r < 0)
 		j->prep.refused = j->guard.refused;
 	else
-		r = prepare(j->spec, &j->prep, err);
+		r = prepare_all(j, err);
 	if (r < 0 && !j->prep.refused)
 		return r;
 	if (!j->prep.refused)
 		send_ahead(j);
+	/* Beside the box, and while the record is written. */
+	if (!j->prep.refused && egress_start(&j->egress, err) < 0)
+		return err_stage(err, "gate");
 	if (record_start(j, err) < 0)
 		return -err->code;
 	if (j->prep.refused)
@@ -631,58 +641,60 @@ static int job_begin(struct cordon_job *j, struct err *err)
 	return 0;
 }
 
-struct cordon_job *cordon_start(struct cordon *c, const struct cordon_spec *s,
-				const struct cordon_events *events, void *arg,
-				struct cordon_error *out)
-{
-	struct err err = { 0 };
-	struct cordon_job *j = job_new(c, s);
-
-	if (!j) {
-		err_set(&err, ENOMEM, "out of memory");
-		(void)error_out(out, &err);
-		return NULL;
-	}
-	if (events)
-		j->events = *events;
-	j->arg = arg;
-	if (job_begin(j, &err) < 0) {
-		(void)error_out(out, &err);
-		job_free(j);
-		return NULL;
-	}
-	return j;
-}
-
-static void wait_for_end(struct cordon_job *j)
-{
-	struct pollfd p = { .fd = j->epoll, .events = POLLIN };
-
-	while (!cordon_job_step(j))
-		(void)poll(&p, 1, -1);
-}
-
-struct cordon_result *cordon_job_end(struct cordon_job *j)
+static struct cordon_result *end(struct cordon_job *j)
 {
 	struct cordon_result *r;
 
 	if (!j->has_ended) {
-		cordon_job_cancel(j, "the caller let go of it");
-		wait_for_end(j);
+		cancel(j, JOB_LET_GO);
+		job_wait(j);
 	}
 	r = take_ptr(j->result);
 	job_free(j);
 	return r;
 }
 
-int cordon_run(struct cordon *c, const struct cordon_spec *s,
-	       struct cordon_result **ret, struct cordon_error *err)
+static int set_network(struct cordon_job *j, const char *file, struct err *err)
 {
-	struct cordon_job *j = cordon_start(c, s, NULL, NULL, err);
+	struct policy *next = NULL;
 
-	if (!j)
-		return err ? -err->code : -EIO;
-	wait_for_end(j);
-	*ret = cordon_job_end(j);
+	if (policy_load(file, &next, err) < 0)
+		return -err->code;
+	if (egress_replace(&j->egress, next, err) < 0) {
+		policy_free(next);
+		return -err->code;
+	}
+	policy_free(j->network);
+	j->network = next;
 	return 0;
+}
+
+static const struct job_ops ops = {
+	.fd = get_fd,
+	.step = step,
+	.write = write_in,
+	.cancel = cancel,
+	.end = end,
+	.set_network = set_network,
+};
+
+struct cordon_job *job_start(struct cordon *c, const struct cordon_spec *s,
+			     const struct cordon_events *events, void *arg,
+			     struct err *err)
+{
+	struct cordon_job *j = job_new(c, s);
+
+	if (!j) {
+		(void)err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	j->head.ops = &ops;
+	if (events)
+		j->events = *events;
+	j->arg = arg;
+	if (job_begin(j, err) < 0) {
+		job_free(j);
+		return NULL;
+	}
+	return j;
 }

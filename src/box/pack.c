@@ -175,15 +175,12 @@ void pack_record_fd(struct pack *p, const struct wire_record *rec,
 int pack_seal(struct pack *p, struct wire_blob *head, uint32_t magic,
 	      struct err *err)
 {
-	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW |
-			  F_SEAL_WRITE;
-
 	flush(p);
 	head->magic = magic;
 	head->size = p->end;
 	if (!p->err.code &&
 	    (pwrite(p->fd, head, p->head, 0) != (ssize_t)p->head ||
-	     fcntl(p->fd, F_ADD_SEALS, seals) < 0))
+	     io_seal(p->fd) < 0))
 		err_errno(&p->err, errno, "seal the spec");
 	if (p->err.code) {
 		*err = p->err;

@@ -218,11 +218,11 @@ static void cache_put(int dir, const char *path, const struct buf *text)
 
 /* compiling */
 
-static int spawn_desk(const char *path, int out, int why, pid_t *ret,
-		      struct err *err)
+static int spawn_desk(const char *verb, const char *arg, const int fds[2],
+		      pid_t *ret, struct err *err)
 {
 	char program[4096];
-	const char *const argv[] = { DESK, "policy", "compile", path, NULL };
+	const char *const argv[] = { DESK, "policy", verb, arg, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;
@@ -237,8 +237,8 @@ static int spawn_desk(const char *path, int out, int why, pid_t *ret,
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null",
 					       O_RDONLY, 0);
-	(void)posix_spawn_file_actions_adddup2(&actions, out, 1);
-	(void)posix_spawn_file_actions_adddup2(&actions, why, 2);
+	(void)posix_spawn_file_actions_adddup2(&actions, fds[0], 1);
+	(void)posix_spawn_file_actions_adddup2(&actions, fds[1], 2);
 	(void)posix_spawnattr_init(&attr);
 	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK |
 						      POSIX_SPAWN_SETSIGDEF);
@@ -291,7 +291,9 @@ static int desk_error(const struct buf *words, int status, struct err *err)
 	return err_set(err, EINVAL, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-static int compile(const char *path, struct buf *ret, struct err *err)
+/* What the desk says to one verb and its argument. */
+static int ask_desk(const char *verb, const char *arg, struct buf *ret,
+		    struct err *err)
 {
 	_cleanup_fd_ int out_r = NO_FD;
 	_cleanup_fd_ int why_r = NO_FD;
@@ -310,7 +312,7 @@ static int compile(const char *path, struct buf *ret, struct err *err)
 		return err_errno(err, errno, "make a pipe");
 	}
 	why_r = why[0];
-	r = spawn_desk(path, out[1], why[1], &pid, err);
+	r = spawn_desk(verb, arg, (int[]){ out[1], why[1] }, &pid, err);
 	(void)close(out[1]);
 	(void)close(why[1]);
 	if (r < 0)
@@ -332,7 +334,7 @@ static int make(const char *path, int dir, struct policy **ret, struct err *err)
 	int r;
 
 	buf_init(&text, FLAT_MAX);
-	r = compile(path, &text, err);
+	r = ask_desk("compile", path, &text, err);
 	if (r == 0 && text.len > 0)
 		p = policy_parse(text.data, text.len, err);
 	if (r == 0 && !p)
@@ -383,4 +385,17 @@ int policy_load(const char *file, struct policy **ret, struct err *err)
 	if (dir >= 0)
 		*ret = cache_get(dir, path);
 	return *ret ? 0 : make(path, dir, ret, err);
+}
+
+int policy_check_host(const char *host, struct err *err)
+{
+	struct buf nothing;
+	int r;
+
+	if (strncmp(host, "*.", 2) != 0)
+		return 0;
+	buf_init(&nothing, 4096);
+	r = ask_desk("host", host, &nothing, err);
+	buf_done(&nothing);
+	return r;
 }

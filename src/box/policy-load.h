@@ -27,3 +27,9 @@ int policy_find(const char *given, char **ret, struct err *err);
  * caller frees *ret with policy_free().
  */
 int policy_load(const char *file, struct policy **ret, struct err *err);
+
+/*
+ * Whether "*.name" is what one owner has (desk/public-suffix.h); the list of
+ * suffixes is cordon-desk's too. 0 also for what is no pattern.
+ */
+int policy_check_host(const char *host, struct err *err);

@@ -20,6 +20,7 @@
 #include "box/images.h"
 #include "box/root-host.h"
 #include "box/root-image.h"
+#include "box/root-trust.h"
 #include "box/workspace.h"
 
 #define WORKSPACE      "/workspace"
@@ -229,6 +230,23 @@ static void block_steps(struct pack *p, struct wire_work *work,
 	pack_step(p, work, argv, WIRE_STEP_END_BLOCK);
 }
 
+/* Those that none of the others names. */
+static int add_others(struct strv *ret, const char *const *v, size_t n,
+		      const struct strv *const others[3])
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		bool is_named = false;
+
+		for (size_t k = 0; k < 3; k++)
+			is_named |= others[k] && names_env(others[k], v[i]);
+		if (!is_named)
+			r = strv_add(ret, v[i]);
+	}
+	return r;
+}
+
 int prepare_env(const struct cordon_spec *s, struct strv *ret)
 {
 	static const char *const defaults[] = {
@@ -244,32 +262,55 @@ int prepare_env(const struct cordon_spec *s, struct strv *ret)
 	};
 	const struct strv none = { 0 };
 	const struct strv *image = s->root ? &s->root->env : &none;
-	int r = 0;
+	/* Placeholders stand for secrets, whatever else has that name. */
+	const struct strv *own = s->egress ? s->egress->env : &none;
+	struct strv trust = { 0 };
+	int r = root_has_trust(s) ? root_trust_env(s, &trust) : 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(defaults); i++)
-		if (!names_env(&s->env, defaults[i]) &&
-		    !names_env(image, defaults[i]))
-			r = strv_add(ret, defaults[i]);
+	if (r == 0)
+		r = add_others(ret, defaults, ARRAY_SIZE(defaults),
+			       (const struct strv *const[]){ &s->env, image,
+							     NULL });
+	for (size_t i = 0; r == 0 && i < own->n; i++)
+		r = strv_add(ret, own->v[i]);
+	if (r == 0)
+		r = add_others(ret, (const char *const *)trust.v, trust.n,
+			       (const struct strv *const[]){ &s->env, NULL,
+							     NULL });
 	if (r == 0 && s->tty && s->term)
 		r = strv_add(ret, s->term);
-	for (size_t k = 0; r == 0 && k < image->n; k++)
-		if (!names_env(&s->env, image->v[k]))
-			r = strv_add(ret, image->v[k]);
+	if (r == 0)
+		r = add_others(ret, (const char *const *)image->v, image->n,
+			       (const struct strv *const[]){ &s->env, own,
+							     &trust });
+	strv_done(&trust);
 	/* A name alone only takes away. */
 	for (size_t k = 0; r == 0 && k < s->env.n; k++)
-		if (strchr(s->env.v[k], '='))
+		if (strchr(s->env.v[k], '=') && !names_env(own, s->env.v[k]))
 			r = strv_add(ret, s->env.v[k]);
 	return r;
 }
 
-static void pack_disk(struct pack *p, struct wire_box *box, const char *target,
-		      uint64_t size, int flags)
+static struct wire_mount *pack_disk(struct pack *p, struct wire_box *box,
+				    const char *target, uint64_t size,
+				    int flags)
 {
 	struct wire_mount *m = pack_mount(p, box, WIRE_TMPFS, flags, NULL,
 					  target);
 
 	m->size = size;
 	m->inodes = MAX(size >> 20, 4) * INODES_PER_MIB;
+	return m;
+}
+
+/* In a box that may have further users it is everybody's, as usual. */
+static void pack_shared_disk(struct pack *p, struct wire_box *box,
+			     const struct cordon_spec *s, const char *target,
+			     int flags)
+{
+	struct wire_mount *m = pack_disk(p, box, target, 64 << 20, flags);
+
+	m->mode = s->stays ? 01777 : 0;
 }
 
 /* Whether the caller has put something of its own at that place. */
@@ -290,15 +331,15 @@ static void pack_disks(struct pack *p, struct wire_box *box,
 	int flags = s->has_programs ? WIRE_MNT_NOEXEC : 0;
 
 	if (!is_taken(s, "/tmp"))
-		pack_disk(p, box, "/tmp", 64 << 20,
-			  flags | (s->no_tmp ? WIRE_MNT_RO : 0));
+		pack_shared_disk(p, box, s, "/tmp",
+				 flags | (s->no_tmp ? WIRE_MNT_RO : 0));
 	if (!is_taken(s, "/dev/shm"))
-		pack_disk(p, box, "/dev/shm", 64 << 20,
-			  flags | (s->no_shm ? WIRE_MNT_RO : 0));
+		pack_shared_disk(p, box, s, "/dev/shm",
+				 flags | (s->no_shm ? WIRE_MNT_RO : 0));
 	if (!is_taken(s, WORKSPACE))
-		pack_disk(p, box, WORKSPACE, s->disk,
-			  WIRE_MNT_WORK | flags |
-				  (s->no_workspace ? WIRE_MNT_RO : 0));
+		(void)pack_disk(p, box, WORKSPACE, s->disk,
+				WIRE_MNT_WORK | flags |
+					(s->no_workspace ? WIRE_MNT_RO : 0));
 }
 
 static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
@@ -330,6 +371,25 @@ static void box_numbers(struct wire_box *box, const struct cordon_spec *s)
 		box->blob.flags |= WIRE_ROOT_RW;
 	if (s->witness)
 		box->blob.flags |= WIRE_WITNESS;
+	if (s->egress) {
+		box->blob.flags |= WIRE_EGRESS;
+		box->egress = s->egress->net;
+	}
+	if (s->stays && s->may_be_root)
+		box->blob.flags |= WIRE_ROOT_USER;
+}
+
+/* Who runs it: the box's user, unless a program is to be another's. */
+static void work_user(struct wire_work *work, const struct cordon_spec *s)
+{
+	bool is_other = s->as_user && !s->is_root_replaced;
+
+	work->uid = is_other ? s->uid : WIRE_OWN_ID;
+	work->gid = is_other ? s->gid : WIRE_OWN_ID;
+	work->n_groups = s->n_groups;
+	memcpy(work->groups, s->groups, sizeof(work->groups));
+	if (s->group_add.n > 0)
+		work->blob.flags |= WIRE_GROUPS_ASKED;
 }
 
 /* A program that takes cores would run as root of the host: see P34. */
@@ -410,6 +470,38 @@ static void pack_code(struct pack *p, const struct cordon_spec *s,
 	}
 }
 
+/* What whoever asked will be told, and did not ask for. */
+static void take_notes(const struct cordon_spec *s, struct prepared *ret)
+{
+	if (s->is_root_replaced)
+		(void)strv_add(
+			&ret->warnings,
+			"user 0 is not given (docker.allow_root_inside); "
+			"the usual user runs it");
+	for (size_t i = 0; s->notes && i < s->notes->n; i++)
+		(void)strv_add(&ret->warnings, s->notes->v[i]);
+}
+
+/* The root, and of it only the programs on the list, if there is one. */
+static int pack_root(struct pack *p, struct wire_box *box,
+		     const struct cordon_spec *s, struct programs *only,
+		     struct err *err)
+{
+	const struct programs *list = s->has_programs ? only : NULL;
+
+	if (list) {
+		box->blob.flags |= WIRE_COMMANDS;
+		if (programs_find(&s->programs,
+				  s->root ? search_path(s) : ROOT_PATH, s->root,
+				  only, err) < 0)
+			return -err->code;
+	}
+	if (s->root)
+		return root_image_mounts(p, box, s, list, err);
+	root_host_mounts(p, box, s, list);
+	return 0;
+}
+
 static int pack_box(struct pack *p, const struct cordon_spec *s,
 		    struct programs *only, struct prepared *ret,
 		    struct err *err)
@@ -420,22 +512,11 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 		return -err->code;
 	box_numbers(&box, s);
 	look_at_cores(&box, ret);
-	if (s->is_root_replaced)
-		(void)strv_add(
-			&ret->warnings,
-			"user 0 is not given (docker.allow_root_inside); "
-			"the usual user runs it");
+	take_notes(s, ret);
 	box.hostname = pack_string(p, root_hostname(s));
 	box.domainname = pack_string(p, s->domainname ? s->domainname : "");
-	if (s->has_programs) {
-		box.blob.flags |= WIRE_COMMANDS;
-		if (programs_find(&s->programs, ROOT_PATH, only, err) < 0)
-			return refuse(ret, REFUSED_INVALID, err);
-	}
-	if (s->root)
-		root_image_mounts(p, &box, s);
-	else
-		root_host_mounts(p, &box, s, s->has_programs ? only : NULL);
+	if (pack_root(p, &box, s, only, err) < 0)
+		return refuse(ret, REFUSED_INVALID, err);
 	pack_disks(p, &box, s);
 	if (binds_pack(p, &box, s, err) < 0)
 		return refuse(ret,
@@ -467,6 +548,7 @@ static int pack_work(struct pack *p, const struct cordon_spec *s,
 	work.times.grace_us = s->grace_us;
 	if (s->continue_on_error)
 		work.blob.flags |= WIRE_CONTINUE;
+	work_user(&work, s);
 	if (pack_steps(p, &work, s, ret, err) < 0)
 		return -err->code;
 	pack_records_begin(p);

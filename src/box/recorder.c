@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "box/recorder.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "box/handle.h"
 #include "box/images.h"
 #include "box/prepare.h"
+#include "gate/reason.h"
 #include "ledger/ledger.h"
 #include "ledger/redact.h"
 
@@ -189,6 +191,7 @@ char *recorder_start_members(const struct cordon_spec *s,
 	char image[IMAGE_REF_MAX + IMAGE_DIGEST];
 	struct ledger_run_start start = {
 		.run = of->run,
+		.agent = s->agent,
 		.box = of->box,
 		.face = of->face,
 		.peer = of->peer,
@@ -196,6 +199,11 @@ char *recorder_start_members(const struct cordon_spec *s,
 		.decision = d->decision,
 		.rule = d->rule,
 		.reason = d->reason,
+		.approval = d->answer && d->answer->id[0] ? d->answer->id
+							  : NULL,
+		.approved_by = d->answer && d->answer->is_allowed
+				       ? d->answer->by
+				       : NULL,
 		.policy_file = d->policy_file,
 		.policy_sha256 = d->policy_sha256,
 		.hide_argv = !keeps_commands(p),
@@ -207,6 +215,7 @@ char *recorder_start_members(const struct cordon_spec *s,
 		.isolation = "native",
 		.mounts = mounts,
 		.n_mounts = list_mounts(s, mounts),
+		.network = s->egress ? (names_t)s->egress->hosts->v : NULL,
 		.uid = s->uid,
 		.gid = s->gid,
 		.limits = limits,
@@ -340,15 +349,93 @@ int recorder_start(struct recorder *r, const struct cordon_spec *s,
 	return 0;
 }
 
+static bool has_address(const struct gate_event *ev)
+{
+	static const uint8_t none[16];
+
+	return memcmp(ev->address, none, sizeof(none)) != 0;
+}
+
+static void put_address(struct json *j, const struct gate_event *ev)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	bool is_v4 = memcmp(ev->address, mapped, sizeof(mapped)) == 0;
+	char text[INET6_ADDRSTRLEN];
+
+	if (has_address(ev) && inet_ntop(is_v4 ? AF_INET : AF_INET6,
+					 is_v4 ? ev->address + 12 : ev->address,
+					 text, sizeof(text)))
+		json_str(j, "address", text);
+}
+
+/* What the reason's sentence does not say: another name, which secret. */
+static void put_reason(struct json *j, const struct gate_event *ev)
+{
+	char text[400];
+
+	if (ev->reason == GATE_OK)
+		return;
+	json_str(j, "code", gate_reason_word(ev->reason));
+	(void)snprintf(text, sizeof(text), "%s%s%s",
+		       gate_reason_text(ev->reason), ev->detail[0] ? ": " : "",
+		       ev->detail);
+	json_str(j, "reason", text);
+}
+
+static const char *protocol_of(const struct gate_event *ev)
+{
+	if (ev->kind == GATE_E_NAME)
+		return "dns";
+	return ev->method[0] ? "http" : "tcp";
+}
+
+int recorder_connection(struct recorder *r, const struct record_connection *c,
+			struct err *err)
+{
+	const struct gate_event *ev = c->event;
+	struct buf out;
+	struct json j = { .out = &out };
+
+	if (!r->ledger)
+		return 0;
+	buf_init(&out, 64 << 10);
+	json_open(&j, NULL, '{');
+	json_str(&j, "run", c->run);
+	if (c->agent)
+		json_str(&j, "agent", c->agent);
+	json_str(&j, "decision", c->is_denied ? "deny" : "allow");
+	if (c->rule)
+		json_str(&j, "rule", c->rule);
+	put_reason(&j, ev);
+	json_str(&j, "host", ev->host);
+	json_int(&j, "port", ev->port);
+	put_address(&j, ev);
+	json_str(&j, "protocol", protocol_of(ev));
+	if (ev->method[0]) {
+		json_str(&j, "method", ev->method);
+		json_str(&j, "path", ev->path);
+		json_int(&j, "answer", ev->status);
+	}
+	if (ev->kind == GATE_E_CLOSE) {
+		json_int(&j, "bytes_in", (int64_t)ev->received);
+		json_int(&j, "bytes_out", (int64_t)ev->sent);
+		json_int(&j, "duration_ms", (int64_t)(ev->us / 1000));
+	}
+	return append(r->ledger, "connection", &j, err);
+}
+
 static int write_end(struct ledger *l, const struct cordon_result *result,
 		     bool keep_output, struct err *err)
 {
 	const struct run *run = &result->runs[result->n_runs - 1];
 	const char *missing[WIRE_LAYERS + 1];
-	size_t n_denials = result->violations.n;
+	bool is_unrouted = result->has_gate && run->outcome.net_refused > 0;
+	size_t n_denials = result->violations.n + result->n_refused +
+			   is_unrouted;
 	_cleanup_free_ struct ledger_denial *denials = calloc(n_denials + 1,
 							      sizeof(*denials));
 	size_t n = 0;
+	size_t at = 0;
 	struct ledger_run_end end = {
 		.run = result->id,
 		.status = verdict_status(&run->verdict),
@@ -372,9 +459,16 @@ static int write_end(struct ledger *l, const struct cordon_result *result,
 
 	if (!denials)
 		return err_set(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i < n_denials; i++)
-		denials[i] = (struct ledger_denial){ "mount",
-						     result->violations.v[i] };
+	for (size_t i = 0; i < result->violations.n; i++)
+		denials[at++] = (struct ledger_denial){
+			"mount", result->violations.v[i]
+		};
+	if (is_unrouted)
+		denials[at++] = (struct ledger_denial){ "net", "address" };
+	for (size_t i = 0; i < result->n_refused; i++)
+		denials[at++] = (struct ledger_denial){
+			"net", result->refused[i].what
+		};
 	for (int i = 0; i < WIRE_LAYERS; i++)
 		if (result->not_enforced & 1U << i)
 			missing[n++] = layer_name((enum wire_layer)i);

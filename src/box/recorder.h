@@ -12,6 +12,7 @@
 #include "box/result.h"
 #include "policy/policy.h"
 #include "box/spec.h"
+#include "gate/wire.h"
 
 struct recorder {
 	struct ledger *ledger; /* NULL: closed, or not wanted */
@@ -51,6 +52,17 @@ char *recorder_start_members(const struct cordon_spec *s,
 int recorder_start(struct recorder *r, const struct cordon_spec *s,
 		   const struct cordon_result *result,
 		   const struct record_decision *d, struct err *err);
+
+/* One decision of the box's gate; not yet on the disk. */
+struct record_connection {
+	const char *run;
+	const char *agent;
+	const struct gate_event *event;
+	bool is_denied;
+	const char *rule;
+};
+int recorder_connection(struct recorder *r, const struct record_connection *c,
+			struct err *err);
 
 /* The same; nothing is done where there was no start. */
 int recorder_end(struct recorder *r, const struct cordon_result *result,

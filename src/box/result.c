@@ -22,6 +22,21 @@ const char *layer_name(enum wire_layer layer)
 	return layers[layer];
 }
 
+void result_take_limits(struct cordon_result *r, const struct cordon_spec *s)
+{
+	r->limits.timeout_us = s->timeout_us;
+	r->limits.cpu_time_us = s->cpu_time_us;
+	r->limits.memory = s->memory;
+	r->limits.cpu_quota_us = s->cpu_quota_us;
+	r->limits.cpu_period_us = s->cpu_period_us;
+	r->limits.pids = s->pids;
+	r->limits.output = s->output;
+	r->limits.hard_output = s->hard_output;
+	r->limits.disk = s->disk;
+	r->limits.nofile = s->nofile;
+	r->limits.fsize = s->fsize;
+}
+
 /* The run that decides: the last one. */
 static const struct run *last(const struct cordon_result *r)
 {
@@ -70,6 +85,22 @@ const char *cordon_result_stderr(const struct cordon_result *r, size_t *ret_len)
 	return stream_text(&last(r)->err, ret_len);
 }
 
+void stream_take(struct stream *s, struct capture *c)
+{
+	s->total = c->total;
+	s->missing = capture_missing(c);
+	s->data = capture_take(c, &s->len, &s->cut);
+	/* Nothing could be kept: all of it is missing, and that is told. */
+	if (!s->data)
+		s->missing = s->total;
+}
+
+void stream_done(struct stream *s)
+{
+	free(s->data);
+	*s = (struct stream){ 0 };
+}
+
 static void put_stream(struct json *j, const char *name, const struct stream *s)
 {
 	char other[24];
@@ -98,7 +129,7 @@ static void put_run(struct json *j, const struct run *run)
 	if (run->verdict.signal)
 		json_int(j, "signal", run->verdict.signal);
 	else
-		json_null(j, "signal");
+		json_none(j, "signal");
 	put_stream(j, "stdout", &run->out);
 	put_stream(j, "stderr", &run->err);
 	json_int(j, "stdout_bytes", (int64_t)run->out.total);
@@ -106,7 +137,7 @@ static void put_run(struct json *j, const struct run *run)
 	json_bool(j, "truncated", run->out.missing || run->err.missing);
 	json_int(j, "execution_time_ms", ms(o->wall_us));
 	json_int(j, "cpu_time_ms", ms(o->cpu_us));
-	json_real(j, "memory_used_mb", (double)o->memory_peak / (1 << 20));
+	json_decimal(j, "memory_used_mb", (double)o->memory_peak / (1 << 20));
 	json_int(j, "peak_pids", (int64_t)o->pids_peak);
 	json_open(j, "events", '{');
 	json_int(j, "oom_kills", (int64_t)o->oom_kills);
@@ -123,9 +154,9 @@ static void put_limits(struct json *j, const struct cordon_result *r)
 	if (r->limits.cpu_time_us)
 		json_int(j, "cpu_time_ms", ms(r->limits.cpu_time_us));
 	json_int(j, "memory", (int64_t)r->limits.memory);
-	json_real(j, "cpus",
-		  (double)r->limits.cpu_quota_us /
-			  (double)r->limits.cpu_period_us);
+	json_decimal(j, "cpus",
+		     (double)r->limits.cpu_quota_us /
+			     (double)r->limits.cpu_period_us);
 	json_int(j, "pids", (int64_t)r->limits.pids);
 	json_int(j, "output", (int64_t)r->limits.output);
 	if (r->limits.hard_output)
@@ -134,6 +165,76 @@ static void put_limits(struct json *j, const struct cordon_result *r)
 	json_int(j, "files", (int64_t)r->limits.nofile);
 	json_int(j, "file_size", (int64_t)r->limits.fsize);
 	json_close(j, '}');
+}
+
+void result_add_denial(struct cordon_result *r, const char *what,
+		       const char *reason, const char *text)
+{
+	struct refused *d;
+
+	for (size_t i = 0; i < r->n_refused; i++) {
+		d = &r->refused[i];
+		if (strcmp(d->what, what) == 0 &&
+		    strcmp(d->reason, reason) == 0) {
+			d->count++;
+			return;
+		}
+	}
+	if (!r->refused)
+		r->refused = calloc(RESULT_REFUSED, sizeof(*r->refused));
+	d = r->refused && r->n_refused < RESULT_REFUSED
+		    ? &r->refused[r->n_refused]
+		    : NULL;
+	if (!d || !(d->what = strdup(what))) {
+		r->n_refused_more++;
+		return;
+	}
+	d->reason = reason;
+	d->text = text;
+	d->count = 1;
+	r->n_refused++;
+}
+
+/* What no gate sees: the kernel itself refused it. */
+static void put_unseen(struct json *j, const struct cordon_result *r)
+{
+	uint64_t n = last(r)->outcome.net_refused;
+
+	if (!n)
+		return;
+	json_open(j, NULL, '{');
+	json_str(j, "layer", "net");
+	json_str(j, "what", r->has_gate ? "address" : "socket");
+	if (r->has_gate) {
+		json_str(j, "reason", "no_route");
+		json_str(j, "message",
+			 "no rule names this address, so there "
+			 "is no route to it");
+		json_int(j, "count", (int64_t)n);
+	}
+	json_close(j, '}');
+}
+
+static void put_refused(struct json *j, const struct cordon_result *r)
+{
+	for (size_t i = 0; i < r->n_refused; i++) {
+		const struct refused *d = &r->refused[i];
+
+		json_open(j, NULL, '{');
+		json_str(j, "layer", "net");
+		json_str(j, "what", d->what);
+		json_str(j, "reason", d->reason);
+		json_str(j, "message", d->text);
+		json_int(j, "count", (int64_t)d->count);
+		json_close(j, '}');
+	}
+	if (r->n_refused_more) {
+		json_open(j, NULL, '{');
+		json_str(j, "layer", "net");
+		json_str(j, "what", "others");
+		json_int(j, "count", (int64_t)r->n_refused_more);
+		json_close(j, '}');
+	}
 }
 
 static void put_lists(struct json *j, const struct cordon_result *r)
@@ -147,12 +248,8 @@ static void put_lists(struct json *j, const struct cordon_result *r)
 	}
 	json_close(j, ']');
 	json_open(j, "denials", '[');
-	if (last(r)->outcome.net_refused) {
-		json_open(j, NULL, '{');
-		json_str(j, "layer", "net");
-		json_str(j, "what", "socket");
-		json_close(j, '}');
-	}
+	put_unseen(j, r);
+	put_refused(j, r);
 	for (size_t i = 0; i < r->violations.n; i++) {
 		json_open(j, NULL, '{');
 		json_str(j, "layer", "mount");
@@ -200,6 +297,8 @@ char *cordon_result_json(const struct cordon_result *r)
 	struct buf out;
 	struct json j = { .out = &out };
 
+	if (r->document)
+		return strdup(r->document);
 	buf_init(&out, MAX_DOCUMENT);
 	json_open(&j, NULL, '{');
 	json_str(&j, "id", r->id);
@@ -210,7 +309,8 @@ char *cordon_result_json(const struct cordon_result *r)
 		json_str(&j, "message", r->message);
 	if (r->cancel_reason)
 		json_str(&j, "cancel_reason", r->cancel_reason);
-	put_limits(&j, r);
+	if (r->limits.cpu_period_us) /* else they are not known here */
+		put_limits(&j, r);
 	put_lists(&j, r);
 	if (r->labels.n)
 		put_labels(&j, &r->labels);
@@ -245,7 +345,11 @@ void cordon_result_free(struct cordon_result *r)
 	listing_done(&r->files);
 	strv_done(&r->warnings);
 	strv_done(&r->violations);
+	for (size_t i = 0; i < r->n_refused; i++)
+		free(r->refused[i].what);
+	free(r->refused);
 	strv_done(&r->labels);
 	free(r->name);
+	free(r->document);
 	free(r);
 }

@@ -16,6 +16,7 @@
 #include <cordon/cordon.h>
 
 #include "base/strv.h"
+#include "box/capture.h"
 #include "box/spec.h"
 #include "box/wire.h"
 #include "box/workspace.h"
@@ -48,6 +49,8 @@ struct verdict {
 struct verdict verdict_of(const struct wire_outcome *o);
 
 const char *cause_name(enum cause cause);
+/* CAUSES: it is none. */
+enum cause cause_parse(const char *name);
 const char *verdict_status(const struct verdict *v);
 
 struct stream {
@@ -67,6 +70,16 @@ struct run {
 	char *code_file;
 };
 
+/* What a gate has refused, so many times. */
+#define RESULT_REFUSED 64
+
+struct refused {
+	char *what;         /* HOST:PORT, or a name alone */
+	const char *reason; /* of gate/reason.h: a word, a sentence */
+	const char *text;
+	uint64_t count;
+};
+
 struct cordon_result {
 	char id[33];
 	struct run *runs; /* at least one */
@@ -77,9 +90,14 @@ struct cordon_result {
 	bool has_output;
 	struct listing files;
 	struct strv warnings;
-	struct strv violations; /* what the box did and must not have */
+	struct strv violations;  /* what the box did and must not have */
+	struct refused *refused; /* connections; at most RESULT_REFUSED */
+	size_t n_refused;
+	uint64_t n_refused_more; /* others; the ledger has them */
+	bool has_gate;           /* what was refused are not sockets */
 	struct strv labels;
 	char *name;
+	char *document; /* written by another already; as it is */
 	uint32_t not_enforced;
 	struct {
 		uint64_t timeout_us, cpu_time_us, memory, cpu_quota_us;
@@ -87,5 +105,14 @@ struct cordon_result {
 		uint64_t nofile, fsize;
 	} limits;
 };
+
+/* The limits that were in force, from the request. */
+void result_take_limits(struct cordon_result *r, const struct cordon_spec *s);
+/* One more; what has no room or no memory is counted. */
+void result_add_denial(struct cordon_result *r, const char *what,
+		       const char *reason, const char *text);
+/* A copy of what a capture has kept, which is empty then. */
+void stream_take(struct stream *s, struct capture *c);
+void stream_done(struct stream *s);
 
 const char *layer_name(enum wire_layer layer);

@@ -13,17 +13,21 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/util.h"
+#include "box/root-trust.h"
 
 /* Shown as they are, where they exist. */
 static const struct {
 	const char *path;
 	int flags;
+	bool is_trust; /* root-trust.c may have another one */
 } shown[] = {
-	{ "/usr", WIRE_MNT_RO },
-	{ "/etc/ld.so.cache", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL },
-	{ "/etc/alternatives", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
-	{ "/etc/ssl/certs", WIRE_MNT_RO | WIRE_MNT_OPTIONAL },
-	{ "/etc/mime.types", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL },
+	{ "/usr", WIRE_MNT_RO, false },
+	{ "/etc/ld.so.cache", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL,
+	  false },
+	{ "/etc/alternatives", WIRE_MNT_RO | WIRE_MNT_OPTIONAL, false },
+	{ "/etc/ssl/certs", WIRE_MNT_RO | WIRE_MNT_OPTIONAL, true },
+	{ "/etc/mime.types", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL,
+	  false },
 };
 
 static const struct {
@@ -82,10 +86,11 @@ void root_host_mounts(struct pack *p, struct wire_box *box,
 	if (only)
 		programs_mounts(p, box, only);
 	for (size_t i = only ? 1 : 0; i < ARRAY_SIZE(shown); i++)
-		(void)pack_mount(p, box, WIRE_BIND,
-				 shown[i].flags | (i == 0 ? layer : 0) |
-					 (only ? WIRE_MNT_NOEXEC : 0),
-				 shown[i].path, shown[i].path);
+		if (!shown[i].is_trust || !root_has_trust(s))
+			(void)pack_mount(p, box, WIRE_BIND,
+					 shown[i].flags | (i == 0 ? layer : 0) |
+						 (only ? WIRE_MNT_NOEXEC : 0),
+					 shown[i].path, shown[i].path);
 	for (size_t i = 0; !only && i < ARRAY_SIZE(tops); i++)
 		if (readlink(tops[i], link, sizeof(link)) < 0 &&
 		    access(tops[i], F_OK) == 0)
@@ -160,6 +165,24 @@ static unsigned int n_cpus(const struct cordon_spec *s)
 	return (unsigned int)MIN(n, (uint64_t)MAX(host, 1));
 }
 
+/*
+ * How fast a processor runs at the moment tells what else the host does; and
+ * a box that was made ahead must be the same as one that is made now.
+ */
+static void drop_speed(char *text)
+{
+	char *line;
+
+	while ((line = strstr(text, "\ncpu MHz"))) {
+		const char *next = strchr(line + 1, '\n');
+
+		text = line;
+		if (!next)
+			break;
+		memmove(line, next, strlen(next) + 1);
+	}
+}
+
 /* What the kernel writes of one processor is less. */
 #define CPUINFO_MOST 4096
 
@@ -185,6 +208,8 @@ static void cpuinfo(struct pack *p, unsigned int n)
 		end = blank ? blank + 2 : text + len;
 	}
 	*end = '\0';
+	if (len > 0)
+		drop_speed(text);
 	root_file(p, path, len > 0 ? text : "");
 	free(text);
 }
@@ -207,8 +232,10 @@ static void meminfo(struct pack *p, uint64_t bytes)
 	root_file(p, "/proc/meminfo", text);
 }
 
+/* When it began is the hour: boxes of one hour are the same. */
 static void stat_file(struct pack *p, unsigned int n)
 {
+	long long hour = time(NULL) / 3600 * 3600;
 	char text[16384];
 	size_t len;
 
@@ -220,7 +247,7 @@ static void stat_file(struct pack *p, unsigned int n)
 	(void)snprintf(text + len, sizeof(text) - len,
 		       "intr 0\nctxt 0\nbtime %lld\nprocesses 1\n"
 		       "procs_running 1\nprocs_blocked 0\n",
-		       (long long)time(NULL));
+		       hour);
 	root_file(p, "/proc/stat", text);
 }
 
@@ -294,6 +321,15 @@ void root_hosts(struct pack *p, const struct cordon_spec *s, const char *path)
 	buf_done(&text);
 }
 
+void root_resolver(struct pack *p, const struct cordon_spec *s,
+		   const char *path)
+{
+	root_file(p, path,
+		  s->egress ? "# the box's gate\nnameserver 198.18.0.1\n"
+			      "options timeout:5 attempts:2\n"
+			    : "# no network\n");
+}
+
 static void etc(struct pack *p, const struct cordon_spec *s)
 {
 	char target[256];
@@ -303,7 +339,7 @@ static void etc(struct pack *p, const struct cordon_spec *s)
 	root_hosts(p, s, "/etc/hosts");
 	root_file(p, "/etc/nsswitch.conf",
 		  "passwd: files\ngroup: files\nhosts: files dns\n");
-	root_file(p, "/etc/resolv.conf", "# no network\n");
+	root_resolver(p, s, "/etc/resolv.conf");
 	n = readlink("/etc/localtime", target, sizeof(target) - 1);
 	if (n > 0) {
 		target[n] = '\0';
@@ -366,4 +402,6 @@ void root_host_files(struct pack *p, const struct cordon_spec *s,
 	root_dir(p, "/home");
 	links(p, only);
 	etc(p, s);
+	if (root_has_trust(s))
+		root_trust_host(p, s);
 }

@@ -31,6 +31,8 @@ void root_host_files(struct pack *p, const struct cordon_spec *s,
 void root_devices(struct pack *p, struct wire_box *box,
 		  const struct cordon_spec *s);
 void root_kernel_files(struct pack *p, const struct cordon_spec *s);
+void root_resolver(struct pack *p, const struct cordon_spec *s,
+		   const char *path);
 void root_hosts(struct pack *p, const struct cordon_spec *s, const char *path);
 
 /* Single records. */

@@ -7,11 +7,16 @@
  */
 
 #include "box/pack.h"
+#include "box/programs.h"
 #include "box/spec.h"
 
-/* First the root itself; after all other mounts the places it must have. */
-void root_image_mounts(struct pack *p, struct wire_box *box,
-		       const struct cordon_spec *s);
+/*
+ * First the root itself; after all other mounts the places it must have. With
+ * `only` nothing else of it can be executed, or mapped as code.
+ */
+int root_image_mounts(struct pack *p, struct wire_box *box,
+		      const struct cordon_spec *s, const struct programs *only,
+		      struct err *err);
 void root_image_places(struct pack *p, struct wire_box *box,
 		       const struct cordon_spec *s);
 /* After pack_records_begin(). */

@@ -75,6 +75,8 @@ struct sessions {
 	bool wants_room;
 	uint32_t next_number; /* of sessions, programs and questions */
 	struct session *first;
+	void (*swept)(void *arg, bool is_clean);
+	void *swept_arg;
 	struct waiting *queue;
 	struct waiting **queue_end;
 	unsigned int n_queue;
@@ -363,6 +365,16 @@ void sessions_forget(struct sessions *all, uint32_t shelf)
 	(void)send_ask(all, &ask, NULL, 0);
 }
 
+int sessions_ask_swept(struct sessions *all,
+		       void (*done)(void *arg, bool is_clean), void *arg)
+{
+	const struct wire_ask ask = { .type = WIRE_SWEPT };
+
+	all->swept = done;
+	all->swept_arg = arg;
+	return send_ask(all, &ask, NULL, 0);
+}
+
 /* answers */
 
 static struct exec *find_exec(const struct session *s, uint32_t number)
@@ -433,6 +445,11 @@ static void take(struct sessions *all, const struct wire_told *told, int *fds,
 	struct exec *e = s ? find_exec(s, told->exec) : NULL;
 	struct question *q = s ? s->questions : NULL;
 
+	if (told->type == WIRE_SWEPT && all->swept) {
+		void (*done)(void *arg, bool is_clean) = take_ptr(all->swept);
+
+		done(all->swept_arg, !(told->flags & WIRE_TOLD_LEFT));
+	}
 	if (!s)
 		return;
 	while (q && q->token != told->token)

@@ -126,3 +126,10 @@ void session_close(struct session *s, bool keep);
 
 /* Lets go of what is kept under a number. */
 void sessions_forget(struct sessions *all, uint32_t shelf);
+
+/*
+ * Has the keeper end whatever keepers that were killed have left, and calls
+ * back when nothing of that is there any more, or something will not go. Once.
+ */
+int sessions_ask_swept(struct sessions *all,
+		       void (*done)(void *arg, bool is_clean), void *arg);

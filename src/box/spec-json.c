@@ -11,7 +11,7 @@
 #include "box/lang.h"
 #include "box/prepare.h"
 #include "box/result.h"
-#include "box/settings-more.h"
+#include "box/settings.h"
 #include "box/spec.h"
 
 static void put_list(struct json *j, const char *name, const struct strv *list)
@@ -76,6 +76,19 @@ static void put_rlimits(struct json *j, const struct cordon_spec *s)
 	json_close(j, ']');
 }
 
+/* What the policy allows besides is said by the run's record. */
+static void put_network(struct json *j, const struct cordon_spec *s)
+{
+	bool has_some = !s->no_network &&
+			(s->has_network || s->allow_hosts.n || s->secrets.n);
+
+	json_str(j, "network", has_some ? "allow" : "none");
+	if (s->allow_hosts.n)
+		put_list(j, "allow_host", &s->allow_hosts);
+	if (s->secrets.n)
+		put_list(j, "secret", &s->secrets);
+}
+
 /* Only what was asked for. */
 static void put_more(struct json *j, const struct cordon_spec *s)
 {
@@ -110,8 +123,15 @@ static void put_places(struct json *j, const struct cordon_spec *s)
 	json_close(j, ']');
 	json_open(j, "tmpfs", '{');
 	for (size_t i = 0; i < s->n_tmpfs; i++)
-		json_int(j, s->tmpfs[i].target, (int64_t)s->tmpfs[i].size);
+		if (!s->tmpfs[i].is_volume)
+			json_int(j, s->tmpfs[i].target,
+				 (int64_t)s->tmpfs[i].size);
 	json_close(j, '}');
+	json_open(j, "writable", '[');
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		if (s->tmpfs[i].is_volume)
+			json_str(j, NULL, s->tmpfs[i].target);
+	json_close(j, ']');
 	json_open(j, "copy_out", '{');
 	for (size_t i = 0; i < s->n_copies; i++)
 		json_str(j, s->copies[i].glob, s->copies[i].dir);
@@ -124,8 +144,8 @@ static void put_numbers(struct json *j, const struct cordon_spec *s)
 	if (s->cpu_time_us)
 		json_int(j, "cpu_time_ms", (int64_t)(s->cpu_time_us / 1000));
 	json_int(j, "memory", (int64_t)s->memory);
-	json_real(j, "cpus",
-		  (double)s->cpu_quota_us / (double)s->cpu_period_us);
+	json_decimal(j, "cpus",
+		     (double)s->cpu_quota_us / (double)s->cpu_period_us);
 	json_int(j, "pids", (int64_t)s->pids);
 	json_int(j, "output", (int64_t)s->output);
 	if (s->hard_output)
@@ -151,7 +171,7 @@ char *cordon_spec_json(const struct cordon_spec *s)
 	json_open(&j, NULL, '{');
 	put_image(&j, s);
 	json_str(&j, "isolation", "native");
-	json_str(&j, "network", "none");
+	put_network(&j, s);
 	if (s->command.n)
 		put_list(&j, "command", &s->command);
 	if (s->n_blocks)

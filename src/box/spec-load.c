@@ -298,7 +298,7 @@ static int set_docker(struct cordon_spec *s, const struct value *list,
 }
 
 /* Where a list says all there is, an empty one says: nothing. */
-static void state_list(struct cordon_spec *s, const char *name)
+static int state_list(struct cordon_spec *s, const char *name)
 {
 	if (strcmp(name, "allowed-commands") == 0)
 		s->has_allowed = true;
@@ -307,6 +307,9 @@ static void state_list(struct cordon_spec *s, const char *name)
 	else if (strcmp(name, "writable-paths") == 0)
 		s->has_writable = s->no_tmp = s->no_shm = s->no_workspace =
 			true;
+	else
+		return 0;
+	return strv_add(&s->asked_lists, name);
 }
 
 static int set_list(struct cordon_spec *s, const char *name,
@@ -316,7 +319,8 @@ static int set_list(struct cordon_spec *s, const char *name,
 	struct value item;
 	int r = 0;
 
-	state_list(s, name);
+	if (state_list(s, name) < 0)
+		return err_set(err, ENOMEM, "out of memory");
 	/* docker-py has a list of "SRC:DST:MODE" there too. */
 	if (strcmp(name, "volumes") == 0 || strcmp(name, "extra-volumes") == 0)
 		name = "volume";

@@ -82,6 +82,8 @@ void cordon_spec_free(struct cordon_spec *s)
 	}
 	for (size_t i = 0; i < s->n_blocks; i++)
 		block_done(&s->blocks[i]);
+	strv_done(&s->asked);
+	strv_done(&s->asked_lists);
 	strv_done(&s->env);
 	strv_done(&s->env_from_host);
 	strv_done(&s->labels);
@@ -95,6 +97,7 @@ void cordon_spec_free(struct cordon_spec *s)
 	strv_done(&s->entrypoint);
 	free(s->image);
 	free(s->user);
+	strv_done(&s->group_add);
 	free(s->workdir);
 	free(s->workspace);
 	free(s->policy);
@@ -103,9 +106,25 @@ void cordon_spec_free(struct cordon_spec *s)
 	free(s->hostname);
 	free(s->domainname);
 	strv_done(&s->hosts);
+	strv_done(&s->allow_hosts);
+	strv_done(&s->secrets);
 	free(s->term);
 	free(s->input);
 	free(s);
+}
+
+int spec_asked(struct cordon_spec *s, const char *name, const char *value,
+	       struct err *err)
+{
+	/* Both or none, or what follows would be taken for the other. */
+	if (strv_add(&s->asked, name) == 0) {
+		if (strv_add(&s->asked, value ? value : "true") == 0)
+			return 0;
+		s->asked.n--;
+		free(s->asked.v[s->asked.n]);
+		s->asked.v[s->asked.n] = NULL;
+	}
+	return err_set(err, ENOMEM, "out of memory");
 }
 
 int spec_set(struct cordon_spec *s, const char *name, const char *value,
@@ -118,9 +137,9 @@ int spec_set(struct cordon_spec *s, const char *name, const char *value,
 	if (!value && setting->value)
 		return err_set(err, EINVAL, "%s takes %s", setting->name,
 			       setting->value);
-	if (setting->set(s, value, err) < 0)
+	if (setting_put(setting, s, value, err) < 0)
 		return err_wrap(err, "%s", setting->name);
-	return 0;
+	return spec_asked(s, setting->name, value, err);
 }
 
 int cordon_spec_set(struct cordon_spec *s, const char *name, const char *value,
@@ -265,6 +284,22 @@ int cordon_spec_stdin(struct cordon_spec *s, const void *data, size_t len,
 	return 0;
 }
 
+/* For one run a box has one group on the host, and no right to have more. */
+static int check_groups(const struct cordon_spec *s, struct err *err)
+{
+	if (s->stays || s->group_add.n == 0)
+		return 0;
+	for (uint32_t i = 0; i < s->n_groups; i++)
+		if (s->groups[i] != s->gid)
+			return err_set(
+				err, EOPNOTSUPP,
+				"group '%u' is refused: a box of 'cordon "
+				"run' has one group; give it with --user "
+				"UID:GID, or use a box of the daemon",
+				s->groups[i]);
+	return 0;
+}
+
 int spec_check(const struct cordon_spec *s, struct err *err)
 {
 	if (!s->is_empty && s->command.n == 0 && s->n_blocks == 0 &&
@@ -285,12 +320,18 @@ int spec_check(const struct cordon_spec *s, struct err *err)
 			       "user '%.64s' is neither a number nor a name in "
 			       "the box's passwd (root, nobody)",
 			       s->user);
+	if (check_groups(s, err) < 0)
+		return -err->code;
 	for (size_t i = 0; i < s->env.n; i++)
 		if (!strchr(s->env.v[i], '=') && !s->image && !s->root)
 			return err_set(err, EINVAL,
 				       "env: '%s' is not NAME=VALUE; the "
 				       "host's own variables are not passed in",
 				       s->env.v[i]);
+	if (s->no_network && (s->allow_hosts.n || s->secrets.n))
+		return err_set(err, EINVAL,
+			       "network 'none' and hosts that may be reached "
+			       "exclude each other");
 	if (s->memory_low > s->memory)
 		return err_set(err, EINVAL,
 			       "memory-reservation is more than memory");

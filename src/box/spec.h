@@ -22,6 +22,17 @@
 
 #define SPEC_MAX_BLOCKS 32
 
+struct guard_asker;
+
+/* What a box with a way out is made with; box/egress.c's. */
+struct spec_egress {
+	struct wire_egress net;
+	const struct strv *env;   /* NAME=placeholder, of secrets */
+	const struct strv *hosts; /* "api.test:443", for the record */
+	const char *ca;           /* PEM, of its gate; NULL: none needed */
+	uint32_t ca_hash;         /* of its subject, as OpenSSL names files */
+};
+
 enum { BIND_RO, BIND_RW };
 
 struct spec_bind {
@@ -38,6 +49,7 @@ struct spec_tmpfs {
 	uint32_t mode; /* of the directory itself; 0: 0755 */
 	bool is_ro;
 	bool is_noexec;
+	bool is_volume; /* what an image has there is seen; part of `disk` */
 };
 
 struct spec_copy {
@@ -71,6 +83,9 @@ struct spec_line {
 #define SPEC_STATED_ISOLATION (1U << 17)
 
 struct cordon_spec {
+	/* As asked for, in order: name, value, name ...; for the daemon. */
+	struct strv asked;
+	struct strv asked_lists; /* names; also of a list that is empty */
 	uint32_t stated; /* which settings were asked for, not defaults */
 	uint64_t timeout_us;
 	uint64_t total_us;
@@ -114,6 +129,7 @@ struct cordon_spec {
 	bool is_served;
 	bool is_peer;  /* ... who is another user than the daemon's root */
 	bool no_links; /* none can be made in what is mounted writable */
+	bool no_pipes; /* ... and no pipe or socket */
 	unsigned int tty_rows;
 	unsigned int tty_cols;
 	char *image;                  /* the root's; NULL: this machine's */
@@ -122,8 +138,14 @@ struct cordon_spec {
 	bool has_entrypoint;          /* ... if so, and also if it is empty */
 	bool drops_cmd;               /* the image's; an empty list keeps it */
 	char *user;                   /* as given; looked up in an image */
-	bool is_root_replaced; /* it was, and is the usual user instead */
-	bool is_user_ours;     /* a number, or a name that every root has */
+	bool is_root_replaced;    /* it was, and is the usual user instead */
+	const struct strv *notes; /* to be told; the guard's */
+	bool is_user_ours;        /* a number, or a name that every root has */
+	bool as_user;          /* a program in a box of perhaps another user */
+	bool may_be_root;      /* in a box that stays: programs, later */
+	struct strv group_add; /* as given; found by the guard ... */
+	uint32_t groups[WIRE_MAX_GROUPS]; /* ... with those of the image */
+	uint32_t n_groups;
 	char *workdir;
 	char *workspace;        /* copied in */
 	uint64_t workspace_dev; /* as dev and ino of a bind */
@@ -133,6 +155,12 @@ struct cordon_spec {
 	char *hostname; /* NULL: the name */
 	char *domainname;
 	struct strv hosts; /* "ADDRESS NAME", for /etc/hosts */
+	/* HOST:PORT that may be reached, one for each port; NAME@HOST:PORT */
+	struct strv allow_hosts;
+	struct strv secrets;
+	bool has_network;          /* a gate goes with it; the guard's word */
+	bool no_network;           /* also nothing of what the policy allows */
+	const char *wants_network; /* the setting that said so, or NULL */
 	char *term;
 	struct strv env;
 	struct strv env_from_host; /* names */
@@ -157,11 +185,22 @@ struct cordon_spec {
 	char *input;
 	size_t input_len;
 	bool has_input;
+	/* Of an agent's tool, both the caller's: who asks for it, and who asks
+	 * a person where that must be; NULL: nobody, and we do. */
+	const char *agent;
+	const struct guard_asker *asker;
+	const struct spec_egress *egress; /* NULL: there is no network */
+	/* Served: "SIZE SHA256" of an input that goes another way, or "open" */
+	char input_sum[96];
 };
 
 /* The same as cordon_spec_set(), with our own kind of error. */
 int spec_set(struct cordon_spec *s, const char *name, const char *value,
 	     struct err *err);
+
+/* Keeps what was asked for; spec_set() does it. */
+int spec_asked(struct cordon_spec *s, const char *name, const char *value,
+	       struct err *err);
 
 /* 0, or -errno with a line that says what does not go together. */
 int spec_check(const struct cordon_spec *s, struct err *err);

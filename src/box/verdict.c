@@ -42,6 +42,15 @@ const char *cause_name(enum cause cause)
 	return causes[cause].name;
 }
 
+enum cause cause_parse(const char *name)
+{
+	size_t i = 0;
+
+	while (i < CAUSES && strcmp(causes[i].name, name) != 0)
+		i++;
+	return (enum cause)i;
+}
+
 const char *verdict_status(const struct verdict *v)
 {
 	if (causes[v->cause].status)

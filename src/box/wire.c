@@ -32,6 +32,29 @@ bool wire_vec_check(const struct wire_blob *blob, struct wire_vec vec)
 	return true;
 }
 
+/*
+ * A path in the box: absolute, and with no way up. Whoever follows it does so
+ * before the host's root is out of reach, and ".." of the root is not the root
+ * as long as something is mounted on it.
+ */
+static bool is_path(const char *path)
+{
+	if (!path || path[0] != '/' || strlen(path) >= WIRE_MAX_PATH)
+		return false;
+	for (; (path = strstr(path, "/..")); path += 3)
+		if (path[3] == '/' || path[3] == '\0')
+			return false;
+	return true;
+}
+
+/* Of a record: it also has a name. */
+static bool is_named_path(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return is_path(path) && name[1] != '\0' && strcmp(name, "/.") != 0;
+}
+
 static bool records_check(const struct wire_blob *blob,
 			  struct wire_records records)
 {
@@ -86,11 +109,35 @@ static bool is_digits(const char *text)
 	return n == 64;
 }
 
+/* By now they are known to lie in the blob. */
+static bool records_are_in_root(const struct wire_blob *blob,
+				struct wire_records records)
+{
+	const char *base = (const char *)blob;
+	uint64_t off = records.off;
+
+	for (uint64_t i = 0; i < records.count; i++) {
+		struct wire_record rec;
+
+		memcpy(&rec, base + off, sizeof(rec));
+		off += sizeof(rec);
+		if (!is_named_path(base + off))
+			return false;
+		off += rec.path_len + 1U + rec.data_len;
+		off = (off + 7) & ~7ULL;
+	}
+	return true;
+}
+
 static bool mount_check(const struct wire_box *box, const struct wire_mount *m)
 {
 	const char *source = wire_str(&box->blob, m->source);
+	const char *target = wire_str(&box->blob, m->target);
 
-	if (!wire_str(&box->blob, m->target))
+	if (!is_path(target))
+		return false;
+	/* It becomes an option, in which these stand for more than one path. */
+	if ((m->flags & WIRE_MNT_OVERLAY) && strpbrk(target, ":,\\"))
 		return false;
 	switch ((enum wire_mount_kind)m->kind) {
 	case WIRE_BIND:
@@ -100,6 +147,8 @@ static bool mount_check(const struct wire_box *box, const struct wire_mount *m)
 		return box->image && is_digits(source);
 	case WIRE_UPPER:
 	case WIRE_PLACE:
+	case WIRE_VOLUME:
+	case WIRE_CODE:
 		return box->image;
 	case WIRE_TMPFS:
 		return true;
@@ -109,6 +158,19 @@ static bool mount_check(const struct wire_box *box, const struct wire_mount *m)
 	return false;
 }
 
+static bool egress_check(const struct wire_egress *e)
+{
+	if (e->n_ports > WIRE_MAX_PORTS || e->n_blocks > WIRE_MAX_BLOCKS)
+		return false;
+	for (uint32_t i = 0; i < e->n_ports; i++)
+		if (e->ports[i] == 0)
+			return false;
+	for (uint32_t i = 0; i < e->n_blocks; i++)
+		if (e->blocks[i].bits > 128)
+			return false;
+	return true;
+}
+
 int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err)
 {
 	const struct wire_blob *blob = &box->blob;
@@ -116,7 +178,8 @@ int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err)
 	if (check_blob(blob, size, sizeof(*box), WIRE_BOX_MAGIC, err) < 0)
 		return -EPROTO;
 	if (box->n_mounts > WIRE_MAX_MOUNTS || box->limits.cpu_period_us == 0 ||
-	    box->oom_score_adj > 1000 || box->rlimits_set >> WIRE_RLIMITS)
+	    box->oom_score_adj > 1000 || box->rlimits_set >> WIRE_RLIMITS ||
+	    !egress_check(&box->egress))
 		return err_set(err, EPROTO, "the spec has bad numbers");
 	for (uint32_t i = 0; i < box->n_mounts; i++)
 		if (!mount_check(box, &box->mounts[i]))
@@ -125,7 +188,8 @@ int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err)
 		return outside(err);
 	if (!wire_str(blob, box->hostname) ||
 	    !wire_str(blob, box->domainname) ||
-	    !records_check(blob, box->records))
+	    !records_check(blob, box->records) ||
+	    !records_are_in_root(blob, box->records))
 		return outside(err);
 	return 0;
 }
@@ -137,7 +201,8 @@ int wire_check_work(const struct wire_work *work, uint64_t size,
 
 	if (check_blob(blob, size, sizeof(*work), WIRE_WORK_MAGIC, err) < 0)
 		return -EPROTO;
-	if (work->n_steps == 0 || work->n_steps > WIRE_MAX_STEPS)
+	if (work->n_steps == 0 || work->n_steps > WIRE_MAX_STEPS ||
+	    work->n_groups > WIRE_MAX_GROUPS)
 		return err_set(err, EPROTO, "the spec has bad numbers");
 	for (uint32_t i = 0; i < work->n_steps; i++)
 		if (work->steps[i].argv.count == 0 ||

@@ -29,12 +29,21 @@
 
 #include "base/err.h"
 
-#define WIRE_BOX_MAGIC  0x43520112U
-#define WIRE_WORK_MAGIC 0x43520203U
+#define WIRE_BOX_MAGIC  0x43520115U
+#define WIRE_WORK_MAGIC 0x43520204U
 #define WIRE_MAX_MOUNTS 192
 #define WIRE_MAX_STEPS  64
 #define WIRE_MAX_TASKS  8
+#define WIRE_MAX_GROUPS 64
 #define WIRE_MAX_SIZE   (512ULL << 20)
+
+/*
+ * What one keeper has room for: boxes that stay, programs in them, boxes of
+ * which something is kept. Who admits clients holds them to less than that.
+ */
+#define WIRE_STAYING  512
+#define WIRE_PROGRAMS 4096
+#define WIRE_SHELVES  1024
 
 struct wire_limits {
 	uint64_t memory;
@@ -47,6 +56,25 @@ struct wire_limits {
 	uint64_t memory_low; /* kept for it under pressure; 0: nothing */
 	uint64_t cpu_shares; /* weight against others, 2 to 262144; 0: usual */
 	uint64_t cpus[4];    /* bits: only these, none set: any */
+};
+
+/*
+ * A box with a way out (WIRE_EGRESS): what its gate listens on inside, and
+ * addresses that a rule names, IPv4 as ::ffff:a.b.c.d.
+ */
+#define WIRE_MAX_PORTS  32
+#define WIRE_MAX_BLOCKS 64
+
+struct wire_block {
+	uint8_t address[16];
+	uint32_t bits; /* of 128 */
+};
+
+struct wire_egress {
+	uint32_t n_ports;
+	uint32_t n_blocks;
+	uint16_t ports[WIRE_MAX_PORTS];
+	struct wire_block blocks[WIRE_MAX_BLOCKS];
 };
 
 /* Without memory, boxes go before what else the host runs. */
@@ -80,6 +108,9 @@ enum wire_mount_kind {
 	WIRE_LAYER, /* 64 digits name a layer of the store; the lowest first */
 	WIRE_UPPER, /* as WIRE_TMPFS: takes the changes to the root */
 	WIRE_PLACE, /* a directory that is made where it is missing */
+	/* Of the root itself, read-only or not executable as it else is: */
+	WIRE_VOLUME, /* a directory that can be written, in WIRE_UPPER */
+	WIRE_CODE,   /* under WIRE_COMMANDS: what may be mapped as code */
 	WIRE_MOUNT_KINDS,
 };
 
@@ -88,6 +119,9 @@ enum wire_mount_kind {
  * are files of /dev, /proc and /sys, as ever.
  */
 #define WIRE_OWN_LAYER "/.own"
+
+/* Paths in a box are shorter. */
+#define WIRE_MAX_PATH 4096
 
 /* The most layers of one root. */
 #define WIRE_MAX_LAYERS 127
@@ -103,8 +137,8 @@ enum {
 	WIRE_MNT_PROGRAM = 1 << 7,  /* under WIRE_COMMANDS: may be executed */
 };
 
-/* In a writable bind: no symbolic link, pipe or socket can be made. */
-enum { WIRE_DENY_LINKS = 1 << 0 };
+/* In a writable bind no symbolic link, no pipe or socket can be made. */
+enum { WIRE_DENY_LINKS = 1 << 0, WIRE_DENY_PIPES = 1 << 1 };
 
 struct wire_mount {
 	uint8_t kind;
@@ -113,7 +147,7 @@ struct wire_mount {
 	uint32_t source;     /* WIRE_BIND, WIRE_DEV: path on the host */
 	uint32_t target;     /* path in the box */
 	uint16_t mode;       /* WIRE_TMPFS: of its top directory; 0: 0755 */
-	uint16_t denied;     /* WIRE_DENY_LINKS */
+	uint16_t denied;     /* WIRE_DENY_*; the same for all of a box */
 	uint64_t source_dev; /* what the client saw at `source`; 0: anything */
 	uint64_t source_ino;
 	uint64_t size;   /* WIRE_TMPFS */
@@ -170,7 +204,20 @@ enum {
 	WIRE_CALLER_UID = 1 << 4, /* a writable bind needs the caller's uid */
 	WIRE_COMMANDS = 1 << 5,   /* only WIRE_MNT_PROGRAM may be executed */
 	WIRE_WITNESS = 1 << 6,    /* count what the wall against networks met */
+	WIRE_ROOT_USER = 1 << 7,  /* box: programs in it may be its user 0 */
+	WIRE_GROUPS_ASKED = 1 << 8, /* work: without its groups, nothing runs */
+	WIRE_EGRESS = 1 << 9,       /* box: it has a gate; see wire_egress */
 };
+
+/*
+ * A box that stays has further users and groups besides its own, if there are
+ * host ids for them (keeper/uids.c): those below this number, 0 only with
+ * WIRE_ROOT_USER.
+ */
+#define WIRE_IDS 65536U
+
+/* In a work: the box's own user, or group. */
+#define WIRE_OWN_ID UINT32_MAX
 
 /* Layers that a machine may lack; bits of best_effort and not_enforced. */
 enum wire_layer {
@@ -206,6 +253,7 @@ struct wire_box {
 	uint32_t oom_score_adj; /* 0 to 1000 */
 	uint32_t rlimits_set;   /* bits: which of `rlimits` */
 	struct wire_rlimit rlimits[WIRE_RLIMITS];
+	struct wire_egress egress;
 	struct wire_records records; /* in the root, before any mount */
 	struct wire_mount mounts[WIRE_MAX_MOUNTS];
 };
@@ -217,15 +265,21 @@ struct wire_work {
 	uint32_t path; /* where programs are looked for */
 	struct wire_vec env;
 	uint32_t n_steps;
-	uint32_t reserved;
+	uint32_t n_groups;
+	uint32_t uid; /* who runs it, WIRE_OWN_ID: the box's user */
+	uint32_t gid;
+	uint32_t groups[WIRE_MAX_GROUPS];
 	struct wire_records records; /* in the finished box */
 	struct wire_step steps[WIRE_MAX_STEPS];
 };
 
-/* Messages. Each starts with its type and the number of the job. */
+/*
+ * Messages. Each starts with its type and the number of the job. The gate's
+ * socket comes with a box that has WIRE_EGRESS, and with no other.
+ */
 enum wire_type {
 	WIRE_AHEAD = 1, /* client: fd box; a run of it is about to follow */
-	WIRE_RUN,       /* client: fds box, work, stdin, stdout, stderr */
+	WIRE_RUN,       /* client: fds box, work, stdin, stdout, stderr, gate */
 	WIRE_CANCEL,    /* client */
 	WIRE_FLOOD,     /* client: more output than the hard limit */
 	WIRE_NEXT,      /* client, keeper: go on with the next block */
@@ -234,7 +288,7 @@ enum wire_type {
 	WIRE_SPEC,      /* keeper: fd box */
 	WIRE_CONF,      /* keeper: fds mounts in order */
 	WIRE_BOUNDS,    /* keeper: fds tasks of version 1 groups */
-	WIRE_WORK,      /* keeper: fds work, stdin, stdout, stderr */
+	WIRE_WORK,      /* keeper: fds work, stdin, stdout, stderr, gate */
 	WIRE_STARTED,   /* init, keeper: fd of the terminal, if any */
 	WIRE_BLOCK,     /* init, keeper: a block ended, more may follow */
 	WIRE_OVER,      /* keeper: as ENDED, but only init is left and dying */
@@ -258,6 +312,7 @@ enum wire_type {
 	WIRE_BEGUN,  /* init, keeper: it runs; fd of its terminal, if any */
 	WIRE_DONE,   /* init, keeper: a program has ended */
 	WIRE_CLOSED, /* keeper: nothing of the box is left */
+	WIRE_SWEPT,  /* client: is anything left of dead keepers? keeper: no */
 };
 
 enum wire_end {
@@ -286,7 +341,9 @@ struct wire_outcome {
 	uint64_t oom_kills;
 	uint64_t pids_peak;
 	uint64_t pids_refused;
-	uint64_t net_refused; /* sockets; counted under WIRE_WITNESS */
+	/* Sockets, under WIRE_WITNESS; with a gate, addresses without route */
+	uint64_t net_refused;
+	uint64_t net_opened; /* connections that were made inside */
 	uint32_t host_uid;
 	uint32_t landlock_abi;
 };
@@ -332,6 +389,7 @@ struct wire_usage {
 
 enum {
 	WIRE_TOLD_MAY_FREEZE = 1 << 0, /* READY */
+	WIRE_TOLD_LEFT = 1 << 1,       /* SWEPT: something will not go */
 };
 
 /* init -> keeper -> client: the answers. */
@@ -354,7 +412,9 @@ struct wire_go {
 	uint32_t type;
 	uint32_t uid; /* in the box */
 	uint32_t gid;
-	uint32_t reserved;
+	uint32_t is_many;  /* users; init can start programs as any of them */
+	uint32_t is_apart; /* the host's root goes before a spec is looked at */
+	uint32_t owns_net; /* it has every right in its network namespace */
 };
 
 /* keeper -> init, WIRE_CONF */
@@ -375,6 +435,12 @@ struct wire_bounds {
 	uint32_t n_affinity; /* no cpuset: bind to these CPUs instead */
 	uint16_t affinity[256];
 };
+
+/* What init makes of the root alone; nothing is sent for it. */
+static inline bool wire_is_in_root(uint8_t kind)
+{
+	return kind == WIRE_PLACE || kind == WIRE_VOLUME || kind == WIRE_CODE;
+}
 
 static inline bool wire_has_mount(const struct wire_conf *c, uint32_t i)
 {

@@ -12,7 +12,7 @@
 #include "base/util.h"
 #include "base/visible.h"
 #include "cli/cli.h"
-#include "cli/daemon.h"
+#include "client/daemon.h"
 #include "cli/box-commands.h"
 #include "cli/opts.h"
 #include "cli/table.h"
@@ -125,20 +125,17 @@ static void put_box(struct table *t, const struct value *box,
 	table_end_row(t);
 }
 
-static void put_boxes(const struct buf *b, const struct ps_flags *f)
+static void put_boxes(const struct value *list, const struct ps_flags *f)
 {
 	static const char *const titles[] = { "BOX",     "NAME",    "IMAGE",
 					      "COMMAND", "CREATED", "STATUS",
 					      NULL };
-	struct value root = { b->data, b->len };
-	struct value list, name, item;
+	struct value name, item;
 	struct table t;
 
 	table_init(&t, titles);
-	if (value_get(&root, "boxes", &list))
-		for (struct walk w = walk_start(&list);
-		     walk_next(&w, &name, &item);)
-			put_box(&t, &item, f);
+	for (struct walk w = walk_start(list); walk_next(&w, &name, &item);)
+		put_box(&t, &item, f);
 	if (!f->quiet && !f->names)
 		table_print(&t);
 	table_done(&t);
@@ -148,6 +145,7 @@ int cmd_ps(int argc, char **argv)
 {
 	struct ps_flags f = { 0 };
 	struct err err = { 0 };
+	struct value list;
 	struct buf b;
 
 	(void)argc;
@@ -155,12 +153,14 @@ int cmd_ps(int argc, char **argv)
 	    daemon_call("GET", f.all ? "/v1/boxes?all=1" : "/v1/boxes", NULL,
 			&b, &err) < 0)
 		return fail(&err);
-	if (f.json)
-		(void)io_write_all(1, b.data, b.len);
-	else
-		put_boxes(&b, &f);
+	if (daemon_list(&b, "boxes", &list, &err) == 0) {
+		if (f.json)
+			printf("%s\n", b.data);
+		else
+			put_boxes(&list, &f);
+	}
 	buf_done(&b);
-	return 0;
+	return fail(&err);
 }
 
 /* inspect */
@@ -236,7 +236,7 @@ int cmd_top(int argc, char **argv)
 	static const char *const titles[] = { "UID",     "PID", "PPID",
 					      "STATE",   "CPU", "MEMORY",
 					      "COMMAND", NULL };
-	struct value root, list, name, item;
+	struct value list, name, item;
 	struct err err = { 0 };
 	char path[1024];
 	struct table t;
@@ -248,16 +248,16 @@ int cmd_top(int argc, char **argv)
 			  argv[1]) < 0 ||
 	    daemon_call("GET", path, NULL, &b, &err) < 0)
 		return fail(&err);
-	table_init(&t, titles);
-	root = (struct value){ b.data, b.len };
-	if (value_get(&root, "processes", &list))
+	if (daemon_list(&b, "processes", &list, &err) == 0) {
+		table_init(&t, titles);
 		for (struct walk w = walk_start(&list);
 		     walk_next(&w, &name, &item);)
 			put_process(&t, &item);
-	table_print(&t);
-	table_done(&t);
+		table_print(&t);
+		table_done(&t);
+	}
 	buf_done(&b);
-	return 0;
+	return fail(&err);
 }
 
 /* stats */
@@ -348,15 +348,14 @@ static int ask_usage(struct sample *s, struct table *t, bool is_json,
 /* All that run, if none were named. */
 static size_t list_running(struct sample **ret, struct err *err)
 {
-	struct value root, list, name, item;
+	struct value list, name, item;
 	size_t n = 0;
 	struct buf b;
 
 	*ret = NULL;
 	if (daemon_call("GET", "/v1/boxes", NULL, &b, err) < 0)
 		return 0;
-	root = (struct value){ b.data, b.len };
-	if (value_get(&root, "boxes", &list))
+	if (daemon_list(&b, "boxes", &list, err) == 0)
 		for (struct walk w = walk_start(&list);
 		     walk_next(&w, &name, &item);) {
 			struct sample *v = realloc(*ret,

@@ -33,6 +33,7 @@ int cmd_version(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_desk(int argc, char **argv);  /* becomes cordon-desk */
 int cmd_image(int argc, char **argv); /* becomes cordon-image */
+int cmd_agent(int argc, char **argv); /* becomes cordon-agent */
 
 /* What the daemon keeps (daemon.h). */
 int cmd_ps(int argc, char **argv);

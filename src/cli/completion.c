@@ -30,6 +30,12 @@ static void each_flag(void (*put)(const char *name, char letter,
 
 /* Of `image`, which is a program of its own (src/imagecmd). */
 #define IMAGE_COMMANDS "load import save ls inspect rm prune tag"
+/* Of `agent` (src/agentcmd). */
+#define AGENT_COMMANDS "run check dump import ls show cancel schema"
+#define AGENT_FLAGS                                                            \
+	"--replay --record --resume --model --policy --trace --log --metrics " \
+	"--secret --no-input --reason --stats --json --output"
+#define AGENT_RUNS "cordon agent ls 2>/dev/null | tail -n +2 | cut -d' ' -f1"
 
 static void put_commands(const char *between)
 {
@@ -185,6 +191,22 @@ static void put_serve_flags(const char *before)
 		printf("%s%s%s", i ? " " : "", before, serve_flag_at(i));
 }
 
+static void bash_agent(void)
+{
+	printf("\tagent)\n\t\tif [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+	       "\t\t\tmapfile -t COMPREPLY < <(compgen -W "
+	       "\"" AGENT_COMMANDS "\" -- \"$cur\")\n"
+	       "\t\t\treturn\n\t\tfi\n"
+	       "\t\tcase $prev:${COMP_WORDS[2]}:$cur in\n"
+	       "\t\t--resume:* | *:show:* | *:cancel:*) mapfile -t COMPREPLY < "
+	       "<(compgen -W "
+	       "\"$(" AGENT_RUNS ")\" -- \"$cur\") ;;\n"
+	       "\t\t*:-*) mapfile -t COMPREPLY < <(compgen -W "
+	       "\"" AGENT_FLAGS "\" -- \"$cur\") ;;\n"
+	       "\t\t*) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
+	       "\t\tesac ;;\n");
+}
+
 static void bash(void)
 {
 	printf("# bash completion for cordon\n_cordon() {\n"
@@ -215,6 +237,7 @@ static void bash(void)
 	       "\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
 	       "\t\t*) mapfile -t COMPREPLY < <(compgen -W \"$(cordon image ls "
 	       "--names 2>/dev/null)\" -- \"$cur\") ;;\n\t\tesac ;;\n");
+	bash_agent();
 	bash_boxes();
 	printf("\tserve)\n\t\tcase $cur in\n"
 	       "\t\t-*) mapfile -t COMPREPLY < <(compgen -W \"");
@@ -264,6 +287,12 @@ static void zsh(void)
 	       "\t\telif [[ $words[3] == (load|import) ]]; then _files\n"
 	       "\t\telse compadd -- ${(f)\"$(cordon image ls --names "
 	       "2>/dev/null)\"}\n\t\tfi ;;\n"
+	       "\tagent)\n\t\tif (( CURRENT == 3 )); then\n"
+	       "\t\t\tcompadd " AGENT_COMMANDS "\n"
+	       "\t\telif [[ $words[CURRENT-1] == --resume || $words[3] == "
+	       "(show|cancel) ]]; then\n\t\t\tcompadd -- ${(f)\"$(" AGENT_RUNS
+	       ")\"}\n"
+	       "\t\telse compadd -- " AGENT_FLAGS "; _files\n\t\tfi ;;\n"
 	       "\tcompletion) compadd bash zsh fish ;;\n"
 	       "\tserve) compadd -- ");
 	put_serve_flags("--");
@@ -354,6 +383,22 @@ static void fish_boxes(void)
 	}
 }
 
+static void fish_agent(void)
+{
+	char flags[] = AGENT_FLAGS;
+	char *rest = flags;
+	char *flag;
+
+	printf("complete -c cordon -n '" FISH_SEEN
+	       "agent; and not " FISH_SEEN AGENT_COMMANDS
+	       "' -a '" AGENT_COMMANDS "'\n");
+	while ((flag = strsep(&rest, " ")))
+		printf("complete -c cordon -n '" FISH_SEEN "agent' -l %s\n",
+		       flag + 2);
+	printf("complete -c cordon -n '" FISH_SEEN "agent; and " FISH_SEEN
+	       "show' -a \"(" AGENT_RUNS ")\"\n");
+}
+
 static void fish(void)
 {
 	printf("complete -c cordon -f -n __fish_use_subcommand -a '");
@@ -376,6 +421,7 @@ static void fish(void)
 	printf("complete -c cordon -n '__fish_seen_subcommand_from image; and "
 	       "__fish_seen_subcommand_from save inspect rm tag' -a '(cordon "
 	       "image ls --names 2>/dev/null)'\n");
+	fish_agent();
 }
 
 int cmd_completion(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,25 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/daemon.h"
+#include "client/daemon.h"
 #include "cli/box-commands.h"
 #include "cli/opts.h"
 #include "cli/tar.h"
 
+struct cp_flags {
+	bool archive;
+};
+
+static const struct opt cp_table[] = {
+	{ "archive", 'a', NULL,
+	  "into a box: with their owners, where it has such users", OPT_SWITCH,
+	  offsetof(struct cp_flags, archive) },
+};
+
 const struct opts cp_opts = {
-	.usage = "BOX:PATH HOST|-   or   HOST|- BOX:PATH",
+	.usage = "[-a] BOX:PATH HOST|-   or   [-a] HOST|- BOX:PATH",
+	.v = cp_table,
+	.n = ARRAY_SIZE(cp_table),
 	.min = 2,
 	.max = 2,
 };
@@ -87,13 +100,16 @@ static int send_piece(void *arg, const void *data, size_t len, struct err *err)
 }
 
 static int open_put(struct daemon *d, const char *box, const char *path,
-		    struct err *err)
+		    const struct cp_flags *f, struct err *err)
 {
 	char url[9000];
 
 	if (daemon_format(url, sizeof(url), err,
-			  "/v1/boxes/%s/files?no_overwrite=1&path=%s", box,
-			  path) < 0)
+			  f->archive ? "/v1/boxes/%s/files?no_overwrite=1"
+				       "&owners=1&path=%s"
+				     : "/v1/boxes/%s/files?no_overwrite=1"
+				       "&path=%s",
+			  box, path) < 0)
 		return -err->code;
 	return daemon_ask(d, "PUT", url, NULL, DAEMON_SENDS, err);
 }
@@ -139,7 +155,7 @@ static int aim(const char *from, const char *box, const char *path, char *dir,
 }
 
 static int copy_in(char *from, const char *box, const char *path,
-		   struct err *err)
+		   const struct cp_flags *f, struct err *err)
 {
 	static struct daemon d;
 	char dir[4096], name[4096];
@@ -150,7 +166,7 @@ static int copy_in(char *from, const char *box, const char *path,
 		(void)snprintf(dir, sizeof(dir), "%s", path);
 	else if (aim(from, box, path, dir, name, sizeof(dir), err) < 0)
 		return -err->code;
-	r = open_put(&d, box, dir, err);
+	r = open_put(&d, box, dir, f, err);
 	if (r == 0)
 		r = is_stdin ? send_stdin(&d, err)
 			     : tar_pack(AT_FDCWD, from, name, send_piece, &d,
@@ -246,11 +262,12 @@ int cmd_cp(int argc, char **argv)
 {
 	char *box_a = NULL, *path_a, *box_b = NULL, *path_b;
 	struct err err = { 0 };
+	struct cp_flags flags = { 0 };
 	bool is_out, is_in;
 	int r;
 
 	(void)argc;
-	if (opts_read(&cp_opts, argv, NULL, &err) < 0) {
+	if (opts_read(&cp_opts, argv, &flags, &err) < 0) {
 		if (err.text[0])
 			say("%s", err.text);
 		return err.text[0] ? EXIT_OURS : 0;
@@ -262,7 +279,7 @@ int cmd_cp(int argc, char **argv)
 		return EXIT_OURS;
 	}
 	r = is_out ? copy_out(box_a, path_a, argv[2], &err)
-		   : copy_in(argv[1], box_b, path_b, &err);
+		   : copy_in(argv[1], box_b, path_b, &flags, &err);
 	if (r == 0)
 		return 0;
 	say("%s", err.text);

@@ -5,81 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/daemon.h"
-
-/* Those that are the box's, not settings of what runs in it. */
-static bool is_box_member(const char *name)
-{
-	return strcmp(name, "name") == 0 || strcmp(name, "tty") == 0 ||
-	       strcmp(name, "interactive") == 0 || strcmp(name, "rm") == 0;
-}
-
-static bool is_first(const struct strv *asked, size_t i)
-{
-	for (size_t k = 0; k < i; k += 2)
-		if (strcmp(asked->v[k], asked->v[i]) == 0)
-			return false;
-	return true;
-}
-
-/* Each setting as the list of its values, in their order. */
-static void put_settings(struct json *j, const struct strv *asked)
-{
-	json_open(j, "settings", '{');
-	for (size_t i = 0; i < asked->n; i += 2) {
-		if (is_box_member(asked->v[i]) || !is_first(asked, i))
-			continue;
-		json_open(j, asked->v[i], '[');
-		for (size_t k = i; k < asked->n; k += 2)
-			if (strcmp(asked->v[k], asked->v[i]) == 0)
-				json_str(j, NULL, asked->v[k + 1]);
-		json_close(j, ']');
-	}
-	json_close(j, '}');
-}
-
-static const char *asked_for(const struct strv *asked, const char *name)
-{
-	const char *value = NULL;
-
-	for (size_t i = 0; i < asked->n; i += 2)
-		if (strcmp(asked->v[i], name) == 0)
-			value = asked->v[i + 1];
-	return value;
-}
-
-static bool is_on(const struct strv *asked, const char *name)
-{
-	const char *value = asked_for(asked, name);
-
-	return value && strcmp(value, "false") != 0 && strcmp(value, "0") != 0;
-}
-
-static void put_want(struct buf *b, const struct run_flags *f, char **rest,
-		     bool start)
-{
-	const char *name = asked_for(&f->asked, "name");
-	struct json j = { .out = b };
-
-	json_open(&j, NULL, '{');
-	if (name)
-		json_str(&j, "name", name);
-	put_settings(&j, &f->asked);
-	if (*rest) {
-		json_open(&j, "command", '[');
-		for (; *rest; rest++)
-			json_str(&j, NULL, *rest);
-		json_close(&j, ']');
-	}
-	json_bool(&j, "tty", is_on(&f->asked, "tty"));
-	json_bool(&j, "stdin", is_on(&f->asked, "interactive"));
-	json_bool(&j, "auto_remove", is_on(&f->asked, "rm"));
-	json_bool(&j, "start", start);
-	json_close(&j, '}');
-}
+#include "client/daemon.h"
+#include "client/want.h"
 
 static int fail(const struct err *err)
 {
@@ -89,15 +18,19 @@ static int fail(const struct err *err)
 	return err->code == DAEMON_NO_PROGRAM ? 127 : EXIT_OURS;
 }
 
-static void show(const struct buf *answer)
+static int show(const struct buf *answer)
 {
 	struct value v = { answer->data, answer->len };
 	struct value list, name, item;
 	char text[512];
 
-	printf("%s\n", member_text(&v, "id", text, sizeof(text)));
+	if (!*member_text(&v, "id", text, sizeof(text))) {
+		say("the daemon's answer names no id");
+		return EXIT_OURS;
+	}
+	printf("%s\n", text);
 	if (!value_get(&v, "warnings", &list))
-		return;
+		return 0;
 	for (struct walk w = walk_start(&list); walk_next(&w, &name, &item);) {
 		struct buf b;
 
@@ -106,11 +39,13 @@ static void show(const struct buf *answer)
 			say("warning: %s", b.data);
 		buf_done(&b);
 	}
+	return 0;
 }
 
-int create_box(const struct run_flags *f, char **rest, bool has_dashes,
-	       bool start)
+int create_box(struct cordon_spec *spec, const struct run_flags *f, char **rest,
+	       bool has_dashes, bool start)
 {
+	struct cordon_error why = { 0 };
 	struct err err = { 0 };
 	struct buf body, answer;
 	int r;
@@ -124,17 +59,20 @@ int create_box(const struct run_flags *f, char **rest, bool has_dashes,
 		say("write '--' before the command: -- %s ...", *rest);
 		return EXIT_OURS;
 	}
-	buf_init(&body, (size_t)4 << 20);
-	put_want(&body, f, rest, start);
-	r = body.error ? err_set(&err, E2BIG, "the command is too long")
-		       : daemon_call("POST", "/v1/boxes", body.data, &answer,
-				     &err);
+	if (*rest &&
+	    cordon_spec_command(spec, (const char *const *)rest, &why) < 0) {
+		say("%s", why.text);
+		return EXIT_OURS;
+	}
+	r = want_box(&body, spec, start, &err);
+	if (r == 0)
+		r = daemon_call("POST", "/v1/boxes", body.data, &answer, &err);
 	buf_done(&body);
 	if (r < 0)
 		return fail(&err);
-	show(&answer);
+	r = show(&answer);
 	buf_done(&answer);
-	return 0;
+	return r;
 }
 
 int cmd_create(int argc, char **argv)
@@ -146,7 +84,6 @@ int cmd_create(int argc, char **argv)
 	bool has_dashes;
 	int code = EXIT_OURS;
 
-	/* The spec is only there to have the settings looked at. */
 	if (!spec)
 		say("out of memory");
 	else if (flags_parse(argc, argv, spec, &f, &rest, &has_dashes, &err) <
@@ -156,8 +93,7 @@ int cmd_create(int argc, char **argv)
 		flags_help();
 		code = 0;
 	} else
-		code = create_box(&f, rest, has_dashes, false);
+		code = create_box(spec, &f, rest, has_dashes, false);
 	cordon_spec_free(spec);
-	strv_done(&f.asked);
 	return code;
 }

@@ -8,5 +8,5 @@
 #include "cli/flags.h"
 
 /* `rest` is the command. Prints the box's id; the exit status. */
-int create_box(const struct run_flags *f, char **rest, bool has_dashes,
-	       bool start);
+int create_box(struct cordon_spec *spec, const struct run_flags *f, char **rest,
+	       bool has_dashes, bool start);

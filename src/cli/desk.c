@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The commands that are programs of their own, cordon-desk and cordon-image:
- * this one becomes it. They stand where the keeper does.
+ * The commands that are programs of their own, cordon-desk, cordon-image and
+ * cordon-agent: this one becomes it. They stand where the keeper does.
  */
 
 #include <errno.h>
@@ -43,4 +43,9 @@ int cmd_desk(int argc, char **argv)
 int cmd_image(int argc, char **argv)
 {
 	return become("cordon-image", argc, argv);
+}
+
+int cmd_agent(int argc, char **argv)
+{
+	return become("cordon-agent", argc, argv);
 }

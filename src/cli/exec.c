@@ -14,7 +14,7 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/daemon.h"
+#include "client/daemon.h"
 #include "cli/box-commands.h"
 #include "cli/opts.h"
 #include "cli/stream.h"
@@ -142,7 +142,7 @@ static int run_exec(struct daemon *d, const struct exec_flags *f, char **argv,
 		return r;
 	if (f->tty)
 		(void)snprintf(want.resize, sizeof(want.resize),
-			       "/v1/execs/%s/resize", d->exec);
+			       "/v1/execs/%s/resize", d->answer.exec);
 	return stream_join(d, &want, err);
 }
 
@@ -180,7 +180,7 @@ int cmd_exec(int argc, char **argv)
 	else if (f.detach)
 		code = print_id(&d, &err) < 0 ? fail(&err) : 0;
 	else
-		code = exit_code(d.exec, &err);
+		code = exit_code(d.answer.exec, &err);
 	daemon_done(&d);
 	strv_done(&f.env);
 	return code;
@@ -239,7 +239,7 @@ int attach_box(const char *box, bool has_input, bool has_logs, struct err *err)
 		return -err->code;
 	r = daemon_ask(&d, "POST", path, NULL, DAEMON_UPGRADE, err);
 	if (r == 0) {
-		want.tty = d.is_raw && has_input && isatty(0);
+		want.tty = d.answer.is_raw && has_input && isatty(0);
 		if (want.tty)
 			(void)daemon_format(want.resize, sizeof(want.resize),
 					    err, "/v1/boxes/%s/resize", box);

@@ -82,12 +82,9 @@ static int set_setting(struct reader *r, const struct setting *s,
 {
 	if (s->value && need_value(r, flag, s->value, &value) < 0)
 		return -r->err->code;
-	if (s->set(r->spec, value, r->err) < 0)
+	if (setting_put(s, r->spec, value, r->err) < 0)
 		return err_wrap(r->err, "%s", flag);
-	if (strv_add(&r->flags->asked, s->name) < 0 ||
-	    strv_add(&r->flags->asked, value ? value : "true") < 0)
-		return err_set(r->err, ENOMEM, "out of memory");
-	return 0;
+	return spec_asked(r->spec, s->name, value, r->err);
 }
 
 static int long_flag(struct reader *r, const char *word)
@@ -144,8 +141,7 @@ static int short_flags(struct reader *r, const char *word)
 }
 
 /* CORDON_MEMORY=1g is as --memory 1g, and a flag comes after it. */
-static int from_environment(struct cordon_spec *spec, struct strv *asked,
-			    struct err *err)
+static int from_environment(struct cordon_spec *spec, struct err *err)
 {
 	const struct setting *s;
 
@@ -162,10 +158,10 @@ static int from_environment(struct cordon_spec *spec, struct strv *asked,
 		value = getenv(name);
 		if (!value || !*value)
 			continue;
-		if (s->set(spec, value, err) < 0)
+		if (setting_put(s, spec, value, err) < 0)
 			return err_wrap(err, "%s", name);
-		if (strv_add(asked, s->name) < 0 || strv_add(asked, value) < 0)
-			return err_set(err, ENOMEM, "out of memory");
+		if (spec_asked(spec, s->name, value, err) < 0)
+			return -err->code;
 	}
 	return 0;
 }
@@ -180,7 +176,7 @@ int flags_parse(int argc, char **argv, struct cordon_spec *s,
 
 	(void)argc;
 	*ret_dashes = false;
-	if (from_environment(s, &ret->asked, err) < 0)
+	if (from_environment(s, err) < 0)
 		return -err->code;
 	while (*r.at && (*r.at)[0] == '-' && (*r.at)[1]) {
 		const char *word = *r.at++;

@@ -11,7 +11,6 @@
 #include <cordon/cordon.h>
 
 #include "base/err.h"
-#include "base/strv.h"
 
 struct own_flag {
 	const char *name;
@@ -28,7 +27,6 @@ struct run_flags {
 	bool dry_run;
 	bool detach;
 	bool help;
-	struct strv asked; /* settings in order: name, value, name ... */
 };
 
 const struct own_flag *own_flag_at(size_t i);

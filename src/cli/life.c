@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/daemon.h"
+#include "client/daemon.h"
 #include "cli/box-commands.h"
 #include "cli/opts.h"
 
@@ -105,6 +105,7 @@ static int do_one(const struct verb *v, const struct life_flags *f,
 {
 	struct value root;
 	char path[1400];
+	int64_t code;
 	struct buf b;
 
 	if (daemon_format(path, 1024, err, v->path, box) < 0 ||
@@ -112,12 +113,15 @@ static int do_one(const struct verb *v, const struct life_flags *f,
 	    daemon_call(v->method, path, NULL, &b, err) < 0)
 		return -err->code;
 	root = (struct value){ b.data, b.len };
-	if (b.len)
-		printf("%lld\n", (long long)member_int(&root, "exit_code", -1));
+	code = member_int(&root, "exit_code", -1);
+	if (b.len && code < 0)
+		(void)err_set(err, DAEMON_BROKEN, "the daemon tells of no end");
+	else if (b.len)
+		printf("%lld\n", (long long)code);
 	else
 		printf("%s\n", box);
 	buf_done(&b);
-	return 0;
+	return -err->code;
 }
 
 int cmd_life(int argc, char **argv)
@@ -145,13 +149,14 @@ int cmd_life(int argc, char **argv)
 		err = (struct err){ 0 };
 		if (do_one(v, &f, argv[i], &err) < 0) {
 			bool is_named = err.code == DAEMON_ABSENT ||
+					err.code == EACCES ||
 					strstr(err.text, argv[i]);
 
 			say("%s%s%s", is_named ? "" : argv[i],
 			    is_named ? "" : ": ", err.text);
 			code = EXIT_OURS;
 		}
-		if (err.code == DAEMON_ABSENT)
+		if (err.code == DAEMON_ABSENT || err.code == EACCES)
 			break;
 	}
 	return code;

@@ -12,6 +12,7 @@
 
 #include <cordon/cordon.h>
 
+#include "base/io.h"
 #include "base/util.h"
 #include "keeper/keeper.h"
 
@@ -47,6 +48,8 @@ static const struct command table[] = {
 	  "the record of what was decided and done", cmd_desk },
 	{ "image", "load|import|save|ls|inspect|rm|prune|tag ...",
 	  "root file systems for boxes", cmd_image },
+	{ "agent", "run|check|dump|import|ls|show|cancel|schema ...",
+	  "agents that use tools, in boxes", cmd_agent },
 	{ "serve", "[FLAGS]", "the daemon: boxes that live, and Docker's API",
 	  cmd_serve },
 	{ "doctor", "[--json]", "what this machine can enforce", cmd_doctor },
@@ -58,7 +61,6 @@ static const struct command table[] = {
 
 /* Named in the documents, and still to come. */
 static const char *const later[] = {
-	"agent",
 	"worker",
 };
 
@@ -103,10 +105,10 @@ static int help(const char *name)
 		if (strcmp(name, table[i].name) != 0)
 			continue;
 		if (table[i].run == cmd_run || table[i].run == cmd_desk ||
-		    table[i].run == cmd_exec || table[i].run == cmd_logs ||
-		    table[i].run == cmd_ps || table[i].run == cmd_life ||
-		    table[i].run == cmd_serve || table[i].run == cmd_stats ||
-		    table[i].run == cmd_attach)
+		    table[i].run == cmd_agent || table[i].run == cmd_exec ||
+		    table[i].run == cmd_logs || table[i].run == cmd_ps ||
+		    table[i].run == cmd_life || table[i].run == cmd_serve ||
+		    table[i].run == cmd_stats || table[i].run == cmd_attach)
 			return table[i].run(2, args);
 		printf("usage: cordon %s %s\n\n%s\n", table[i].name,
 		       table[i].usage, table[i].help);
@@ -116,26 +118,12 @@ static int help(const char *name)
 	return EXIT_OURS;
 }
 
-/*
- * Where one was closed, nothing of ours may get its number; and the two above
- * are for init (keeper.h).
- */
-static void hold_standard_fds(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd < KEEPER_FIRST_FD);
-	if (fd >= KEEPER_FIRST_FD)
-		(void)close(fd);
-}
-
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
-	hold_standard_fds();
+	/* The two above the standard ones are for init (keeper.h). */
+	io_hold_below(KEEPER_FIRST_FD);
 	if (strcmp(name, "help") == 0 && argc == 3)
 		return help(argv[2]);
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||

@@ -463,7 +463,7 @@ int cmd_run(int argc, char **argv)
 		flags_help();
 		code = 0;
 	} else if (s.flags.detach) {
-		code = create_box(&s.flags, rest, dashes, true);
+		code = create_box(s.spec, &s.flags, rest, dashes, true);
 	} else if (take_operands(&s, rest, dashes, &err) < 0 ||
 		   take_terminal(s.spec, &err) < 0 ||
 		   spec_check(s.spec, &err) < 0) {
@@ -473,7 +473,6 @@ int cmd_run(int argc, char **argv)
 		code = s.flags.dry_run ? dry_run(s.spec) : run(&s);
 	}
 	cordon_spec_free(s.spec);
-	strv_done(&s.flags.asked);
 	keeper_close(&keeper);
 	return code;
 }

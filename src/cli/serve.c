@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "base/util.h"
+#include "box/wire.h"
 #include "cli/cli.h"
 #include "serve/serve.h"
 
@@ -29,7 +30,11 @@ static const struct serve_flag {
 	{ "user", "NAME|UID",
 	  "whom the front runs as (cordon, if there is one)", AT(user) },
 	{ "policy", "FILE", "what decides: a file or a preset", AT(policy) },
-	{ "max-boxes", "N", "alive at once (256)", AT(max_boxes) },
+	{ "max-boxes", "N", "alive at once (512, which is the most)",
+	  AT(max_boxes) },
+	{ "ask-wait", "TIME",
+	  "how long Docker's clients wait for a person's answer (45s)",
+	  AT(ask_wait) },
 	{ "listen", "ADDR", "not in this build", NOT_HERE },
 };
 
@@ -102,8 +107,13 @@ int cmd_serve(int argc, char **argv)
 			return EXIT_OURS;
 		i += used;
 	}
-	if (o.max_boxes && (num_parse(o.max_boxes, 4096, &n) < 0 || n == 0)) {
-		say("--max-boxes takes a number from 1 to 4096");
+	if (o.max_boxes &&
+	    (num_parse(o.max_boxes, WIRE_STAYING, &n) < 0 || n == 0)) {
+		say("--max-boxes takes a number from 1 to %d", WIRE_STAYING);
+		return EXIT_OURS;
+	}
+	if (o.ask_wait && (num_parse_duration(o.ask_wait, &n) < 0 || n == 0)) {
+		say("--ask-wait takes a time such as 45s");
 		return EXIT_OURS;
 	}
 	return serve(&o);

@@ -15,40 +15,6 @@
 #include "base/io.h"
 #include "base/util.h"
 
-int frames_take(struct frames *f, const char *data, size_t len,
-		int (*put)(void *arg, int stream, const char *data, size_t len),
-		void *arg)
-{
-	while (len > 0) {
-		size_t n;
-		int r;
-
-		if (f->left == 0) {
-			f->head[f->have++] = (unsigned char)*data++;
-			len--;
-			if (f->have < sizeof(f->head))
-				continue;
-			f->have = 0;
-			f->stream = f->head[0];
-			f->left = (uint32_t)f->head[4] << 24 |
-				  (uint32_t)f->head[5] << 16 |
-				  (uint32_t)f->head[6] << 8 | f->head[7];
-			if ((f->stream != 1 && f->stream != 2) || f->head[1] ||
-			    f->head[2] || f->head[3])
-				return -EPROTO;
-			continue;
-		}
-		n = MIN(len, f->left);
-		r = put(arg, f->stream, data, n);
-		if (r < 0)
-			return r;
-		data += n;
-		len -= n;
-		f->left -= (uint32_t)n;
-	}
-	return 0;
-}
-
 static int put_out(void *arg, int stream, const char *data, size_t len)
 {
 	(void)arg;
@@ -58,8 +24,8 @@ static int put_out(void *arg, int stream, const char *data, size_t len)
 static int show(struct daemon *d, struct frames *f, const char *data,
 		size_t len, struct err *err)
 {
-	int r = d->is_raw ? io_write_all(1, data, len)
-			  : frames_take(f, data, len, put_out, NULL);
+	int r = d->answer.is_raw ? io_write_all(1, data, len)
+				 : frames_take(f, data, len, put_out, NULL);
 
 	if (r == -EPROTO)
 		return err_set(err, DAEMON_BROKEN,
@@ -172,7 +138,7 @@ static int watch(struct join *j, struct err *err)
 			{ .fd = j->input_open && !is_pending ? 0 : -1,
 			  .events = POLLIN },
 		};
-		bool has_more = j->d->at < j->d->len;
+		bool has_more = daemon_has_more(j->d);
 		int r;
 
 		if (poll(p, ARRAY_SIZE(p), has_more ? 0 : -1) < 0 &&

@@ -12,19 +12,8 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "cli/daemon.h"
-
-/* Takes frames apart, also where reads cut them. */
-struct frames {
-	unsigned char head[8];
-	unsigned int have; /* of the head */
-	uint32_t left;     /* of the payload */
-	int stream;
-};
-/* Calls put() for each piece; 0, its error, or -EPROTO. */
-int frames_take(struct frames *f, const char *data, size_t len,
-		int (*put)(void *arg, int stream, const char *data, size_t len),
-		void *arg);
+#include "client/daemon.h"
+#include "client/frames.h"
 
 /* The answer's body on our streams, to its end. */
 int stream_show(struct daemon *d, struct err *err);

@@ -24,15 +24,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "client/tar-head.h"
 
-#define TAR_BLOCK       512
 #define TAR_MAX_ENTRIES (1U << 20)
 #define TAR_MAX_BYTES   ((uint64_t)64 << 30)
-#define TAR_MAX_HEAD    65536
 #define TAR_MAX_DEPTH   128
-
-typedef int tar_put_fn(void *arg, const void *data, size_t len,
-		       struct err *err);
 
 /*
  * `path` below `dirfd`, as `name` in the archive ("" for the contents of a

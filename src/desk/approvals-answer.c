@@ -1,42 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An answer, with the rule that goes with "always", and the record of one
- * that nobody waits for.
+ * An answer, with the rule that goes with "session" and "always", and the
+ * record of one that nobody waits for.
  */
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/util.h"
-#include "base/visible.h"
 #include "desk/approvals.h"
 #include "desk/asker.h"
-#include "desk/rules.h"
-#include "ledger/ledger.h"
-#include "ledger/redact.h"
+#include "desk/pattern.h"
 
-#define RECORD_TEXT (64U << 10)
-
-struct always {
+struct answering {
 	struct store *store;
-	bool wants_rule;
-	bool is_written;
+	const struct answer_rule *with; /* NULL: for exactly the same */
+	char *pattern;                  /* as text; NULL: none */
+	bool is_rule;                   /* there is one to be kept */
+	bool is_written;                /* to the file of rules */
 };
 
-static int write_rule(const struct entry *e, const struct request *req,
-		      struct always *always, struct err *err)
+/* patterns */
+
+struct rule_subject approvals_subject(const struct request *req,
+				      const char *content, int64_t now,
+				      struct request_frames *frames)
 {
+	struct rule_subject s = { .content = content, .now = now };
+
+	if (req->kind != REQUEST_TOOL || req->is_cut)
+		return s;
+	request_frame(req, false, frames->narrow);
+	request_frame(req, true, frames->wide);
+	s.wide = frames->wide;
+	s.arguments = req->arguments;
+	/* Code is named by its hash, unless the policy lets a class be. */
+	if (req->code.n == 0 || req->class)
+		s.frame = frames->narrow;
+	return s;
+}
+
+static int check_pattern(const struct entry *e, const struct request *req,
+			 const json_t *pattern, struct err *err)
+{
+	bool is_allow = e->state == ENTRY_ALLOWED;
+
+	if (req->kind != REQUEST_TOOL)
+		return err_set(err, EINVAL,
+			       "a pattern is for the calls of a tool; this "
+			       "answer can be for exactly the same alone");
+	if (is_allow && req->code.n > 0 && !req->class)
+		return err_set(
+			err, EPERM,
+			"this runs code: a yes is for exactly that code, "
+			"unless the policy has a class of it in "
+			"approvals.code_patterns");
+	if (!req->arguments)
+		return err_set(err, E2BIG,
+			       "the arguments are too large for a pattern");
+	if (is_allow ? !pattern_allows(pattern, req->arguments)
+		     : !pattern_denies(pattern, req->arguments))
+		return err_set(err, EINVAL,
+			       "the pattern does not fit this very request%s",
+			       is_allow ? "; each of its arguments must be "
+					  "told of"
+					: "");
+	return 0;
+}
+
+/* rules */
+
+static int keep_rule(struct answering *a, const struct entry *e,
+		     const struct rule *rule, struct err *err)
+{
+	int r;
+
+	if (e->scope == SCOPE_SESSION)
+		return grant_add(a->store, e->session, rule, e->answered, err);
+	r = rules_add(&a->store->state, rule, err);
+	a->is_written = r == 0;
+	return r;
+}
+
+static int write_rule(struct answering *a, const struct entry *e,
+		      const struct request *req, struct err *err)
+{
+	bool is_deny = e->state == ENTRY_DENIED;
 	struct buf what;
 	char when[32];
+	char expires[32];
+	char frame[65];
 	struct rule rule;
 	int r;
 
 	buf_init(&what, SHOW_MAX);
 	request_summary(req, &what);
 	approvals_time(e->answered, when);
+	request_frame(req, is_deny, frame);
 	rule = (struct rule){
 		.id = (char *)e->id,
 		.content = (char *)e->content,
@@ -46,103 +108,19 @@ static int write_rule(const struct entry *e, const struct request *req,
 		.by = e->by,
 		.when = when,
 		.reason = e->reason,
+		.decision = is_deny ? (char *)"deny" : NULL,
+		.user = e->user,
+		.agent = req->agent,
+		.frame = a->pattern ? frame : NULL,
+		.arguments = a->pattern,
 	};
-	r = what.error ? err_set(err, E2BIG, "the request is too long")
-		       : rules_add(&always->store->state, &rule, err);
-	always->is_written = r == 0;
-	buf_done(&what);
-	return r;
-}
-
-/* the ledger */
-
-static void put_redacted(struct json *j, const char *name, const char *text)
-{
-	struct buf b;
-
-	if (!text || !*text)
-		return;
-	buf_init(&b, RECORD_TEXT);
-	(void)redact(&b, text, strlen(text));
-	json_bytes(j, name, b.data ? b.data : "", b.len);
-	buf_done(&b);
-}
-
-/* The programs without their secrets, or in a few words what it is. */
-static void put_subject(struct json *j, const struct request *req)
-{
-	struct buf b;
-
-	buf_init(&b, RECORD_TEXT);
-	for (size_t i = 0; i < req->n_programs; i++) {
-		const struct request_program *p = &req->programs[i];
-
-		if (i)
-			buf_printf(&b, " %s ", p->join);
-		for (size_t k = 0; k < p->argv.n; k++) {
-			buf_puts(&b, k ? " " : "");
-			(void)redact_argument(&b, k ? p->argv.v[k - 1] : NULL,
-					      p->argv.v[k],
-					      strlen(p->argv.v[k]));
-		}
+	if (a->with && a->with->expires) {
+		approvals_time(a->with->expires, expires);
+		rule.expires = expires;
 	}
-	if (req->text)
-		buf_printf(&b, "%s%s code, %llu bytes", b.len ? ": " : "",
-			   req->language ? req->language : "",
-			   (unsigned long long)req->text_bytes);
-	if (req->target)
-		(void)redact(&b, req->target, strlen(req->target));
-	/* What is too long is there by its hash. */
-	json_bytes(j, "subject", b.data ? b.data : "", b.len);
-	buf_done(&b);
-}
-
-static void put_request(struct json *j, const struct entry *e,
-			const struct request *req)
-{
-	char when[32];
-
-	json_open(j, NULL, '{');
-	json_str(j, "approval", e->id);
-	put_redacted(j, "agent", req->agent);
-	json_str(j, "what", request_kind_name(req->kind));
-	put_subject(j, req);
-	json_str(j, "sha256", e->content);
-	put_redacted(j, "rule", req->rule);
-	put_redacted(j, "reason", req->why);
-	approvals_time(e->expires, when);
-	json_str(j, "expires", when);
-	json_close(j, '}');
-}
-
-static void put_answer(struct json *j, const struct entry *e,
-		       const struct request *req)
-{
-	json_open(j, NULL, '{');
-	json_str(j, "approval", e->id);
-	put_redacted(j, "agent", req->agent);
-	json_str(j, "decision", e->state == ENTRY_ALLOWED ? "allow" : "deny");
-	json_str(j, "scope", scope_name(e->scope));
-	put_redacted(j, "reason", e->reason);
-	json_str(j, "by", e->by);
-	json_close(j, '}');
-}
-
-static int append(struct ledger *l, const char *kind,
-		  void (*put)(struct json *j, const struct entry *e,
-			      const struct request *req),
-		  const struct entry *e, const struct request *req,
-		  struct err *err)
-{
-	struct buf out;
-	struct json j = { .out = &out };
-	int r;
-
-	buf_init(&out, 8 * RECORD_TEXT);
-	put(&j, e, req);
-	r = out.error ? err_errno(err, -out.error, "record '%s'", kind)
-		      : ledger_append(l, kind, out.data, NULL, err);
-	buf_done(&out);
+	r = what.error ? err_set(err, E2BIG, "the request is too long")
+		       : keep_rule(a, e, &rule, err);
+	buf_done(&what);
 	return r;
 }
 
@@ -150,85 +128,94 @@ static int append(struct ledger *l, const char *kind,
  * Who waits for an answer records it with the run that it is for. Where
  * nobody does any more, this is the only one who can.
  */
-static int record(const struct entry *e, const struct request *req,
-		  struct err *err)
+static int record(const struct answering *a, const struct entry *e,
+		  const struct request *req, struct err *err)
 {
-	struct ledger *l = NULL;
-	int r;
+	/* What a daemon asks is recorded when it is asked. */
+	unsigned int what = req->has_peer ? RECORD_ANSWER
+					  : RECORD_REQUEST | RECORD_ANSWER;
+	struct answer_record also = {
+		.pattern = a->pattern,
+		.expires = a->with ? a->with->expires : 0,
+	};
 
 	if (e->started >= 0 && process_start((pid_t)e->waiter) == e->started)
 		return 0;
-	r = ledger_open(NULL, &l, err);
-	if (r == 0)
-		r = append(l, "approval.request", put_request, e, req, err);
-	if (r == 0)
-		r = append(l, "approval.answer", put_answer, e, req, err);
-	if (r == 0)
-		r = ledger_sync(l, err);
-	ledger_close(l);
-	return r < 0 ? err_wrap(err, "record the answer, which therefore does "
-				     "not hold")
-		     : 0;
+	return approvals_record(e, req, what, &also, err);
 }
 
 /* Done while the store's write lock is held: if it fails, nothing holds. */
 static int do_also(const struct entry *e, void *arg, struct err *err)
 {
-	struct always *always = arg;
+	struct answering *a = arg;
 	struct request req;
 	int r = approvals_request(e, &req, err);
 
 	if (r < 0)
 		return r;
-	if (always->wants_rule)
-		r = write_rule(e, &req, always, err);
+	if (a->pattern)
+		r = check_pattern(e, &req, a->with->pattern, err);
+	if (r == 0 && a->is_rule)
+		r = write_rule(a, e, &req, err);
 	if (r == 0)
-		r = record(e, &req, err);
+		r = record(a, e, &req, err);
 	request_done(&req);
 	return r;
 }
 
-static int summarise(struct store *s, const char *id, struct buf *what,
-		     struct err *err)
+static int check_rule(const struct store_answer *a,
+		      const struct answer_rule *with, struct err *err)
 {
-	struct entry e = { 0 };
-	struct request req;
-	int r = store_get(s, id, &e, err);
-
-	if (r < 0)
-		return r;
-	r = approvals_request(&e, &req, err);
-	entry_done(&e);
-	if (r < 0)
-		return r;
-	request_summary(&req, what);
-	request_done(&req);
-	return what->error ? err_set(err, E2BIG, "the request is too long") : 0;
+	if (with && a->scope == SCOPE_ONCE)
+		return err_set(err, EINVAL,
+			       "a pattern or an expiry is for an answer with "
+			       "--scope session or always");
+	if (with && with->expires && with->expires <= store_now())
+		return err_set(err, EINVAL, "that time is over already");
+	return 0;
 }
 
 int approvals_answer(struct store *s, const char *id,
-		     const struct store_answer *a, struct entry *ret,
+		     const struct store_answer *a,
+		     const struct answer_rule *with, struct entry *ret,
 		     struct err *err)
 {
-	struct always always = { .store = s,
-				 .wants_rule = a->is_allowed &&
-					       a->scope == SCOPE_ALWAYS };
+	struct answering all = { .store = s,
+				 .with = with,
+				 .is_rule = a->scope != SCOPE_ONCE };
 	struct store_answer whole = *a;
 	struct err ignored = { 0 };
-	struct buf what;
-	int r;
+	int r = check_rule(a, with, err);
 
 	*ret = (struct entry){ 0 };
-	buf_init(&what, SHOW_MAX);
-	r = summarise(s, id, &what, err);
-	if (r == 0) {
-		whole.what = what.data;
-		whole.also = do_also;
-		whole.arg = &always;
-		r = store_answer(s, id, &whole, ret, err);
+	if (r == 0 && with && with->pattern) {
+		all.pattern = json_dumps(with->pattern, JSON_COMPACT);
+		if (!all.pattern)
+			r = err_set(err, ENOMEM, "out of memory");
+		else if (strlen(all.pattern) > PATTERN_MAX)
+			r = err_set(err, E2BIG, "the pattern is too long");
 	}
-	if (r < 0 && always.is_written)
+	whole.also = do_also;
+	whole.arg = &all;
+	if (r == 0)
+		r = store_answer(s, id, &whole, ret, err);
+	if (r < 0 && all.is_written)
 		(void)rules_remove(&s->state, id, &ignored);
-	buf_done(&what);
+	free(all.pattern);
 	return r;
+}
+
+int approvals_withdraw(struct store *s, const char *id, const char *reason,
+		       const char *by, struct entry *ret, struct err *err)
+{
+	struct answering all = { .store = s };
+	const struct store_answer no = {
+		.reason = reason, .by = by, .also = do_also, .arg = &all
+	};
+
+	*ret = (struct entry){ 0 };
+	if (strlen(reason) > STORE_REASON)
+		return err_set(err, E2BIG, "a reason has at most %d bytes",
+			       STORE_REASON);
+	return store_withdraw(s, id, &no, ret, err);
 }

@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "desk/approvals.h"
 #include "desk/desk.h"
-#include "desk/rules.h"
 #include "base/visible.h"
 
 int approvals_request(const struct entry *e, struct request *ret,
@@ -24,12 +23,17 @@ int approvals_request(const struct entry *e, struct request *ret,
 	int r = request_parse(e->document, strlen(e->document), ret, err);
 
 	if (r < 0)
-		return r;
+		return err_wrap(err, "request '%s' cannot be read", e->id);
+	/* One that is cut is over: it is shown, and allows nothing. */
+	if (ret->is_cut && e->state != ENTRY_WAITING)
+		return 0;
 	request_content(ret, content);
-	if (strcmp(content, e->content) == 0)
+	if (!ret->is_cut && strcmp(content, e->content) == 0)
 		return 0;
 	request_done(ret);
-	return err_set(err, EBADMSG, "request '%s' is not what was recorded",
+	return err_set(err, EBADMSG,
+		       "request '%s' cannot be read: it is not what was "
+		       "recorded",
 		       e->id);
 }
 
@@ -77,6 +81,12 @@ static void field(struct buf *out, const char *name, const char *text)
 	buf_puts(out, "\n");
 }
 
+static bool is_answered(const struct entry *e)
+{
+	return e->state == ENTRY_ALLOWED || e->state == ENTRY_DENIED ||
+	       e->state == ENTRY_WITHDRAWN;
+}
+
 static void describe_state(const struct entry *e, struct buf *out)
 {
 	char text[32];
@@ -89,8 +99,10 @@ static void describe_state(const struct entry *e, struct buf *out)
 	approvals_age(e->expires - store_now(), age);
 	if (strcmp(state_now(e), "waiting") == 0)
 		buf_printf(out, "%-10s %s (in %s)\n", "expires", text, age);
+	else
+		buf_printf(out, "%-10s %s\n", "expires", text);
 	buf_printf(out, "%-10s %s\n", "state", state_now(e));
-	if (e->state != ENTRY_ALLOWED && e->state != ENTRY_DENIED)
+	if (!is_answered(e))
 		return;
 	approvals_time(e->answered, text);
 	if (e->state == ENTRY_ALLOWED)
@@ -112,6 +124,10 @@ int approvals_describe(const struct entry *e, size_t max, struct buf *out,
 		return r;
 	buf_printf(out, "%-10s %s\n", "request", e->id);
 	request_show(&req, max, out);
+	field(out, "asked of",
+	      !req.may_store      ? "terminal"
+	      : !req.may_terminal ? "store"
+				  : "terminal, store");
 	field(out, "agent", req.agent ? req.agent : "");
 	field(out, "user", e->user);
 	buf_printf(out, "%-10s %lld ", "process", (long long)e->pid);
@@ -128,7 +144,21 @@ static void put(struct json *j, const char *name, const char *text)
 	json_exact(j, name, text, strlen(text));
 }
 
-/* The request's document is JSON already. */
+/* The document is JSON already, unless it cannot be read. */
+static void put_document(struct json *j, const struct entry *e)
+{
+	struct err err = { 0 };
+	struct request req;
+
+	if (approvals_request(e, &req, &err) < 0) {
+		put(j, "cannot_be_read", err.text);
+		return;
+	}
+	request_done(&req);
+	buf_puts(j->out, ",\"request\":");
+	buf_puts(j->out, e->document);
+}
+
 static void put_entry(struct json *j, const struct entry *e)
 {
 	json_open(j, NULL, '{');
@@ -141,15 +171,14 @@ static void put_entry(struct json *j, const struct entry *e)
 	put(j, "program", e->program);
 	put(j, "session", e->session);
 	json_str(j, "content", e->content);
-	if (e->state == ENTRY_ALLOWED || e->state == ENTRY_DENIED) {
+	if (is_answered(e)) {
 		json_str(j, "scope", scope_name(e->scope));
 		put(j, "reason", e->reason);
 		put(j, "by", e->by);
 		json_int(j, "answered_ms", e->answered);
 		json_bool(j, "used", e->taken != 0);
 	}
-	buf_puts(j->out, ",\"request\":");
-	buf_puts(j->out, e->document);
+	put_document(j, e);
 	json_close(j, '}');
 }
 
@@ -282,6 +311,22 @@ static void head(struct table *t, const char *third)
 		buf_puts(&t->out, "\033[0m");
 }
 
+/* One that cannot be read (NULL) must not hide the others. */
+static void put_what(const struct request *req, struct buf *what,
+		     struct buf *who, struct buf *rule)
+{
+	if (!req) {
+		buf_puts(what, "cannot be read");
+		return;
+	}
+	if (req->agent && *req->agent) {
+		visible_text(who, req->agent, strlen(req->agent), 64);
+		buf_puts(who, ", ");
+	}
+	request_summary(req, what);
+	visible_text(rule, req->rule, strlen(req->rule), 200);
+}
+
 static void put_row(struct table *t, const struct entry *e,
 		    const struct request *req)
 {
@@ -296,13 +341,8 @@ static void put_row(struct table *t, const struct entry *e,
 	buf_init(&rule, 4096);
 	approvals_age(store_now() - e->made, age);
 	approvals_age(e->expires - store_now(), left);
-	if (req->agent && *req->agent) {
-		visible_text(&who, req->agent, strlen(req->agent), 64);
-		buf_puts(&who, ", ");
-	}
+	put_what(req, &what, &who, &rule);
 	visible_text(&who, e->user, strlen(e->user), 64);
-	request_summary(req, &what);
-	visible_text(&rule, req->rule, strlen(req->rule), 200);
 	head(t, t->with_state ? "STATE" : "EXPIRES");
 	row(t, (const char *const[]){
 		       e->id, age, t->with_state ? state_now(e) : left,
@@ -313,6 +353,17 @@ static void put_row(struct table *t, const struct entry *e,
 	buf_done(&rule);
 }
 
+/* Many large ones are more than is held at once. */
+static int flush(struct buf *out)
+{
+	size_t len = out->len;
+
+	if (out->error || len < (1U << 20))
+		return out->error;
+	out->len = 0;
+	return io_write_all(1, out->data, len);
+}
+
 static int list_one(const struct entry *e, void *arg)
 {
 	struct table *t = arg;
@@ -321,15 +372,16 @@ static int list_one(const struct entry *e, void *arg)
 
 	if (t->is_json) {
 		put_entry(&t->j, e);
-		return t->out.error;
+		return flush(&t->out);
 	}
 	if (approvals_request(e, &req, &err) < 0) {
-		say("%s: %s", e->id, err.text);
-		return -EBADMSG;
+		say("%s", err.text);
+		put_row(t, e, NULL);
+		return flush(&t->out);
 	}
 	put_row(t, e, &req);
 	request_done(&req);
-	return t->out.error;
+	return flush(&t->out);
 }
 
 int approvals_list(struct store *s, bool all, bool json)
@@ -352,98 +404,6 @@ int approvals_list(struct store *s, bool all, bool json)
 	} else if (t.n == 0) {
 		buf_puts(&t.out, all ? "nothing was ever asked\n"
 				     : "nothing waits for an answer\n");
-	}
-	return print(&t.out);
-}
-
-/* rules */
-
-static void put_rule(struct table *t, const struct rule *r, const char *scope)
-{
-	struct buf what;
-	struct buf who;
-	struct buf reason;
-
-	if (t->is_json) {
-		json_open(&t->j, NULL, '{');
-		put(&t->j, "id", r->id);
-		json_str(&t->j, "scope", scope);
-		put(&t->j, "content", r->content);
-		put(&t->j, "what", r->what);
-		put(&t->j, "by", r->by);
-		put(&t->j, "when", r->when);
-		put(&t->j, "reason", r->reason);
-		json_close(&t->j, '}');
-		return;
-	}
-	buf_init(&what, SHOW_MAX);
-	buf_init(&who, 4096);
-	buf_init(&reason, 65536);
-	visible_text(&what, r->what, strlen(r->what), 4096);
-	visible_text(&who, r->by, strlen(r->by), 64);
-	visible_text(&reason, r->reason, strlen(r->reason), STORE_REASON);
-	if (t->n++ == 0)
-		buf_puts(&t->out, "ID      SCOPE    SINCE                 BY  "
-				  "              WHAT\n");
-	cell(&t->out, r->id, W_ID + 1);
-	cell(&t->out, scope, W_AGE + 1);
-	cell(&t->out, r->when, 22);
-	cell(&t->out, who.data ? who.data : "", W_WHO);
-	buf_puts(&t->out, "  ");
-	buf_puts(&t->out, what.data ? what.data : "");
-	if (reason.len > 0) {
-		buf_puts(&t->out, "  (");
-		buf_puts(&t->out, reason.data);
-		buf_puts(&t->out, ")");
-	}
-	buf_puts(&t->out, "\n");
-	buf_done(&what);
-	buf_done(&who);
-	buf_done(&reason);
-}
-
-static int list_grant(const struct grant *g, void *arg)
-{
-	struct table *t = arg;
-	char when[32];
-	struct rule r = { .id = (char *)g->id,
-			  .content = (char *)g->content,
-			  .what = g->what,
-			  .by = g->by,
-			  .when = when,
-			  .reason = g->reason };
-
-	approvals_time(g->made, when);
-	put_rule(t, &r, "session");
-	return t->out.error;
-}
-
-int approvals_rules_list(struct store *s, bool json)
-{
-	struct rules rules = { 0 };
-	struct err err = { 0 };
-	struct table t;
-	int r;
-
-	table_init(&t, json);
-	if (json)
-		json_open(&t.j, NULL, '[');
-	r = grant_list(s, list_grant, &t, &err);
-	if (r == 0)
-		r = rules_load(&s->state, &rules, &err);
-	if (r < 0) {
-		buf_done(&t.out);
-		say("%s; nothing is allowed by it", err.text);
-		return EXIT_OURS;
-	}
-	for (size_t i = 0; i < rules.n; i++)
-		put_rule(&t, &rules.v[i], "always");
-	rules_done(&rules);
-	if (json) {
-		json_close(&t.j, ']');
-		buf_puts(&t.out, "\n");
-	} else if (t.n == 0) {
-		buf_puts(&t.out, "no answer stands for later requests\n");
 	}
 	return print(&t.out);
 }

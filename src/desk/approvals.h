@@ -3,9 +3,12 @@
 
 /* What the commands of `cordon approvals` share. */
 
+#include <jansson.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "desk/request.h"
+#include "desk/rules.h"
 #include "desk/store.h"
 
 /* Texts are shown up to here, unless all of it is wanted. */
@@ -15,20 +18,57 @@
 enum {
 	EXIT_ALLOWED = 0,
 	EXIT_DENIED = 1,
+	/* To a daemon: too many wait; nobody has answered yet, and may. */
+	EXIT_BUSY = 75,
+	EXIT_WAITS = 76,
 };
 
-/* ask.c: cordon-desk approvals ask [--resume ID] */
+/* ask.c: cordon-desk approvals ask [--resume ID | --peer UID PID] */
 int approvals_ask(int argc, char **argv);
 
 /* approvals-answer.c */
 
+/* What makes an answer a rule for more, or for less, than the same for ever. */
+struct answer_rule {
+	const json_t *pattern; /* pattern.h; NULL: exactly the same */
+	int64_t expires;       /* ms of the real clock; 0: never */
+};
+
 /*
- * Answers a request, for approvals and for the terminal: with scope always
- * the rule is written in the same step. As store_answer().
+ * Answers a request, for approvals and for the terminal: with scope session
+ * or always the rule is written in the same step. `with` may be NULL. As
+ * store_answer().
  */
 int approvals_answer(struct store *s, const char *id,
-		     const struct store_answer *a, struct entry *ret,
+		     const struct store_answer *a,
+		     const struct answer_rule *with, struct entry *ret,
 		     struct err *err);
+/* Nobody wants an answer any more. As store_withdraw(). */
+int approvals_withdraw(struct store *s, const char *id, const char *reason,
+		       const char *by, struct entry *ret, struct err *err);
+
+/* The request as rules see it; `frames` must live as long. */
+struct request_frames {
+	char narrow[65], wide[65];
+};
+struct rule_subject approvals_subject(const struct request *req,
+				      const char *content, int64_t now,
+				      struct request_frames *frames);
+
+/* approvals-record.c */
+
+enum { RECORD_REQUEST = 1, RECORD_ANSWER = 2 };
+struct answer_record {
+	const char *pattern;
+	int64_t expires;
+};
+/* On the disk when it returns 0. `also` may be NULL. */
+int approvals_record(const struct entry *e, const struct request *req,
+		     unsigned int what, const struct answer_record *also,
+		     struct err *err);
+/* That a rule is taken back. */
+int approvals_record_revoked(const struct rule *rule, const char *scope,
+			     const char *by, struct err *err);
 
 /* approvals-show.c */
 

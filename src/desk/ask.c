@@ -14,10 +14,21 @@
  *
  * Whatever fails is a denial that says why: status 1 where somebody or the
  * clock decided, 125 where the asking itself failed.
+ *
+ * For a daemon (--peer) the one who asks is somebody else: whose uid it is says
+ * the daemon, who knows it from the kernel; the document is that user's, and
+ * cannot. There is no terminal. Request and answer are recorded here, the
+ * request before anybody sees it, the answer before it holds. Who no longer
+ * listens withdraws the request; SIGTERM leaves it, and the same request made
+ * again finds the answer that was given meanwhile.
+ *
+ * With --suspend nobody waits, here or there: what has no answer yet is told
+ * by its id (status 76) and stays in the store; --resume ID comes back for it.
  */
 
+#include "desk/ask.h"
+
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,34 +40,10 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/json.h"
-#include "desk/approvals.h"
-#include "desk/asker.h"
+#include "base/num.h"
 #include "desk/desk.h"
-#include "desk/rules.h"
-#include "desk/terminal.h"
 
-/* Pauses between looks at the row. */
-#define SOON_MS 2
-#define LOOK_MS 500
-
-struct asking {
-	struct store store;
-	struct request request;
-	struct asker asker;
-	struct entry entry; /* as it was last read */
-	struct terminal terminal;
-	char id[STORE_ID + 1];
-	char content[65];
-	const char *session;
-	int signals;
-	int watch;
-	int64_t deadline; /* clock_us() */
-	int pause;        /* ms */
-	bool is_told;     /* that it waits */
-};
-
-/* The one line that the asker reads; the exit status. */
-static int tell(const char *id, bool allow, const char *scope,
+int asking_tell(const char *id, bool allow, const char *scope,
 		const char *reason, const char *by)
 {
 	struct buf out;
@@ -79,17 +66,46 @@ static int tell(const char *id, bool allow, const char *scope,
 	return allow ? EXIT_ALLOWED : EXIT_DENIED;
 }
 
-static int deny(const struct asking *a, const char *reason)
+/* For a daemon: on the ledger first. A yes that cannot be is none. */
+int asking_conclude(struct asking *a, const struct entry *e)
 {
-	return tell(a->id, false, "once", reason, "cordon");
+	bool allow = e->state == ENTRY_ALLOWED;
+	unsigned int what = a->is_recorded ? RECORD_ANSWER
+					   : RECORD_REQUEST | RECORD_ANSWER;
+	struct err err = { 0 };
+
+	if (a->is_peer &&
+	    approvals_record(e, &a->request, what, NULL, &err) < 0) {
+		say("%s", err.text);
+		if (allow)
+			(void)asking_tell(e->id, false, "once", err.text,
+					  "cordon");
+		if (allow)
+			return EXIT_OURS;
+	}
+	return asking_tell(e->id, allow, scope_name(e->scope), e->reason,
+			   e->by);
 }
 
-/* The asking failed; that is said to both who asks and who looks. */
-static int fail(const struct asking *a, const struct err *err)
+int asking_deny(struct asking *a, const char *reason)
 {
-	(void)tell(a->id, false, "once", err->text, "cordon");
+	struct entry e = { .state = ENTRY_DENIED,
+			   .reason = (char *)reason,
+			   .by = (char *)"cordon" };
+
+	(void)strcpy(e.id, a->id);
+	(void)strcpy(e.content, a->content);
+	return asking_conclude(a, &e);
+}
+
+int asking_fail(struct asking *a, const struct err *err)
+{
+	if (a->is_recorded)
+		(void)asking_deny(a, err->text);
+	else
+		(void)asking_tell(a->id, false, "once", err->text, "cordon");
 	say("not approved: %s", err->text);
-	return EXIT_OURS;
+	return a->is_peer && err->code == EBUSY ? EXIT_BUSY : EXIT_OURS;
 }
 
 /* the request */
@@ -117,37 +133,18 @@ static int read_request(struct asking *a, struct err *err)
 	if (r == 0)
 		r = request_parse(in.data, in.len, &a->request, err);
 	buf_done(&in);
+	if (r == 0 && (a->request.has_peer || a->request.is_cut))
+		return err_set(err, EINVAL,
+			       "request: 'peer' and 'cut' are not the "
+			       "asker's to say");
+	if (r == 0 && a->is_peer) {
+		a->request.has_peer = true;
+		a->request.peer = a->peer;
+		a->request.may_terminal = false;
+	}
 	if (r == 0)
 		request_content(&a->request, a->content);
 	return r;
-}
-
-/* A standing answer: 1 and it was told, 0: there is none. */
-static int find_standing(struct asking *a, int *ret_status, struct err *err)
-{
-	struct rules rules;
-	struct grant grant;
-	const struct rule *rule;
-	int r = rules_load(&a->store.state, &rules, err);
-
-	if (r < 0)
-		say("%s; nothing is allowed by it", err->text);
-	rule = r == 0 ? rules_find(&rules, a->content) : NULL;
-	if (rule)
-		*ret_status = tell(rule->id, true, "always", rule->reason,
-				   rule->by);
-	if (r == 0)
-		rules_done(&rules);
-	if (rule)
-		return 1;
-	r = grant_find(&a->store, a->session, a->content, &grant, err);
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
-		return r;
-	*ret_status = tell(grant.id, true, "session", grant.reason, grant.by);
-	grant_done(&grant);
-	return 1;
 }
 
 /* One that its asker left behind is taken up rather than asked twice. */
@@ -163,17 +160,20 @@ static int record(struct asking *a, struct err *err)
 			   .made = store_now() };
 	int r;
 
-	buf_init(&document, 4 * REQUEST_MAX);
+	/* What is stored is read again: the limit is of that. */
+	buf_init(&document, REQUEST_MAX);
 	request_format(&a->request, &document);
 	e.document = document.data;
 	e.expires = e.made + (int64_t)a->request.expire_ms;
 	(void)strcpy(e.content, a->content);
 	if (document.error)
-		r = err_set(err, E2BIG, "the request is too large");
+		r = err_set(err, -document.error,
+			    "the request is larger than %u bytes", REQUEST_MAX);
 	else
-		r = store_adopt(&a->store, &e, err);
+		/* Who suspends knows its own by their ids, and no other's. */
+		r = a->suspends ? -ENOENT : store_adopt(&a->store, &e, err);
 	if (r == -ENOENT)
-		r = store_add(&a->store, &e, err);
+		r = store_add(&a->store, &e, a->is_peer ? STORE_PEER : 0, err);
 	buf_done(&document);
 	if (r == 0)
 		(void)strcpy(a->id, e.id);
@@ -200,238 +200,6 @@ static int resume(struct asking *a, const char *id, struct err *err)
 	return r;
 }
 
-/* waiting */
-
-static int look(struct asking *a, struct err *err)
-{
-	entry_done(&a->entry);
-	return store_get(&a->store, a->id, &a->entry, err);
-}
-
-/* Whether somebody is left to read our answer. */
-static bool has_reader(void)
-{
-	struct pollfd out = { .fd = 1 };
-
-	return poll(&out, 1, 0) <= 0 || !(out.revents & (POLLERR | POLLNVAL));
-}
-
-/* The row has been decided: -1 if not, else the status. */
-static int decided(struct asking *a, struct err *err)
-{
-	const struct entry *e = &a->entry;
-	int r;
-
-	switch (e->state) {
-	case ENTRY_WAITING:
-		return -1;
-	case ENTRY_EXPIRED:
-		return deny(a, "nobody answered in time");
-	case ENTRY_DENIED:
-		return tell(a->id, false, "once",
-			    *e->reason ? e->reason : "denied", e->by);
-	case ENTRY_ALLOWED:
-		break;
-	}
-	if (!has_reader())
-		return EXIT_OURS;
-	r = store_take(&a->store, a->id, err);
-	if (r == -EALREADY || r == -ETIME)
-		return deny(a, err->text);
-	if (r < 0)
-		return fail(a, err);
-	return tell(a->id, true, scope_name(e->scope), e->reason, e->by);
-}
-
-static int expire(struct asking *a, struct err *err)
-{
-	int r = store_expire(&a->store, a->id, err);
-
-	if (r < 0 && r != -EALREADY)
-		return fail(a, err);
-	r = look(a, err);
-	if (r < 0)
-		return fail(a, err);
-	r = decided(a, err);
-	return r >= 0 ? r : deny(a, "nobody answered in time");
-}
-
-/* the terminal */
-
-static void show_question(struct asking *a, size_t max)
-{
-	struct err err = { 0 };
-	struct buf text;
-	bool has_session = *a->entry.session != '\0';
-
-	buf_init(&text, SHOW_MAX);
-	buf_puts(&text, "\ncordon: this needs your answer\n");
-	if (approvals_describe(&a->entry, max, &text, &err) < 0 || text.error) {
-		say("the request cannot be shown: %s", err.text);
-		terminal_close(&a->terminal);
-	} else {
-		(void)terminal_ask(&a->terminal, text.data, text.len,
-				   has_session);
-	}
-	buf_done(&text);
-}
-
-/* Gives the answer that was typed; 0, or the request is asked again. */
-static void reply_with(struct asking *a, bool allow, enum scope scope)
-{
-	char by[160];
-	struct store_answer answer = { .is_allowed = allow,
-				       .scope = scope,
-				       .reason = a->terminal.reason,
-				       .by = by };
-	bool has_session = *a->entry.session != '\0';
-	struct entry now = { 0 };
-	struct err err = { 0 };
-	int r;
-
-	(void)snprintf(by, sizeof(by), "%s on %s", a->asker.user,
-		       a->terminal.name);
-	r = approvals_answer(&a->store, a->id, &answer, &now, &err);
-	entry_done(&now);
-	/* Another's answer or the end of its time is seen in the row. */
-	if (r < 0 && r != -EALREADY && r != -ETIME)
-		terminal_prompt(&a->terminal, err.text, has_session);
-}
-
-static void on_reply(struct asking *a)
-{
-	switch (terminal_read(&a->terminal)) {
-	case REPLY_NONE:
-		break;
-	case REPLY_ONCE:
-		reply_with(a, true, SCOPE_ONCE);
-		break;
-	case REPLY_SESSION:
-		reply_with(a, true, SCOPE_SESSION);
-		break;
-	case REPLY_ALWAYS:
-		reply_with(a, true, SCOPE_ALWAYS);
-		break;
-	case REPLY_DENY:
-		reply_with(a, false, SCOPE_ONCE);
-		break;
-	case REPLY_VIEW:
-		show_question(a, REQUEST_MAX);
-		break;
-	case REPLY_GONE:
-		terminal_close(&a->terminal);
-		break;
-	}
-}
-
-/* the loop */
-
-/*
- * A person's interrupt is an answer. An end of the process is none: the
- * request waits on, and `ask --resume` takes it up.
- */
-static int on_signal(struct asking *a)
-{
-	struct signalfd_siginfo info;
-	struct store_answer no = { .reason = "interrupted",
-				   .by = a->asker.user };
-	struct entry now = { 0 };
-	struct err err = { 0 };
-	char reason[160];
-
-	if (read(a->signals, &info, sizeof(info)) != sizeof(info))
-		return -1;
-	if (info.ssi_signo == SIGINT || info.ssi_signo == SIGQUIT) {
-		if (approvals_answer(&a->store, a->id, &no, &now, &err) < 0)
-			say("%s", err.text);
-		entry_done(&now);
-		return deny(a, "interrupted");
-	}
-	(void)snprintf(reason, sizeof(reason),
-		       "the asking was ended by a signal; request %s still "
-		       "waits",
-		       a->id);
-	return deny(a, reason);
-}
-
-/*
- * The store is written before what was written can be seen (the WAL's index
- * comes last), so after an event it is looked at soon, then ever more rarely.
- */
-static void pace(struct asking *a, bool has_event)
-{
-	char events[4096];
-
-	while (has_event && read(a->watch, events, sizeof(events)) > 0)
-		;
-	a->pause = has_event ? SOON_MS : MIN(a->pause * 2, LOOK_MS);
-}
-
-/* Until something happens; -1, or the status with which it ends. */
-static int wait_for_it(struct asking *a)
-{
-	struct pollfd fds[] = {
-		{ .fd = a->signals, .events = POLLIN },
-		{ .fd = a->watch, .events = POLLIN },
-		{ .fd = a->terminal.is_asking ? a->terminal.fd : -1,
-		  .events = POLLIN },
-		{ .fd = 1 },
-	};
-	int64_t left = (a->deadline - clock_us()) / 1000 + 1;
-	int timeout = (int)MAX(0, MIN(left, a->pause));
-
-	if (poll(fds, ARRAY_SIZE(fds), timeout) < 0)
-		return -1;
-	if (fds[0].revents)
-		return on_signal(a);
-	if (fds[3].revents & (POLLERR | POLLNVAL))
-		return EXIT_OURS; /* nobody listens; it can be resumed */
-	pace(a, fds[1].revents != 0);
-	if (a->terminal.is_asking && fds[2].revents)
-		on_reply(a);
-	return -1;
-}
-
-static void tell_waiting(struct asking *a)
-{
-	char left[32];
-
-	if (a->is_told || a->terminal.fd >= 0)
-		return;
-	a->is_told = true;
-	approvals_age(a->entry.expires - store_now(), left);
-	say("waits for an answer: cordon approvals show %s (%s left)", a->id,
-	    left);
-}
-
-static int wait_for_answer(struct asking *a)
-{
-	struct err err = { 0 };
-	int status;
-
-	for (;;) {
-		if (look(a, &err) < 0)
-			return fail(a, &err);
-		status = decided(a, &err);
-		if (status >= 0)
-			return status;
-		if (clock_us() >= a->deadline ||
-		    entry_is_over(&a->entry, store_now()))
-			return expire(a, &err);
-		if (a->terminal.fd >= 0 && !a->terminal.is_asking)
-			show_question(a, SHOW_TEXT);
-		if (a->terminal.fd < 0 && !a->request.may_store) {
-			(void)store_expire(&a->store, a->id, &err);
-			return deny(a, "there is no terminal to ask on, and "
-				       "the policy asks nowhere else");
-		}
-		tell_waiting(a);
-		status = wait_for_it(a);
-		if (status >= 0)
-			return status;
-	}
-}
-
 /* Before the request is recorded: who is interrupted then withdraws it. */
 static int hold_signals(struct asking *a, struct err *err)
 {
@@ -446,11 +214,30 @@ static int hold_signals(struct asking *a, struct err *err)
 	return a->signals < 0 ? err_errno(err, errno, "wait for signals") : 0;
 }
 
+/* Nobody is to answer what is not on the ledger. */
+static int record_or_withdraw(struct asking *a, struct err *err)
+{
+	struct err ignored = { 0 };
+
+	if (!a->is_peer)
+		return 0;
+	if (approvals_record(&a->entry, &a->request, RECORD_REQUEST, NULL,
+			     err) < 0) {
+		(void)store_expire(&a->store, a->id, &ignored);
+		return -err->code;
+	}
+	a->is_recorded = true;
+	return 0;
+}
+
 static int begin(struct asking *a, struct err *err)
 {
 	int64_t left;
-	int r = look(a, err);
+	int r = asking_look(a, err);
 
+	if (r < 0)
+		return r;
+	r = record_or_withdraw(a, err);
 	if (r < 0)
 		return r;
 	left = a->entry.expires - store_now();
@@ -460,8 +247,8 @@ static int begin(struct asking *a, struct err *err)
 	    inotify_add_watch(a->watch, a->store.state.path,
 			      IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
 		fd_close(&a->watch);
-	a->pause = SOON_MS;
-	if (a->request.may_terminal)
+	a->pause = ASK_SOON_MS;
+	if (a->request.may_terminal && !a->suspends)
 		(void)terminal_open(&a->terminal, &a->store.state);
 	return 0;
 }
@@ -475,12 +262,20 @@ static int ask(struct asking *a, const char *id)
 	if (r == 0)
 		r = store_open(&a->store, &err);
 	if (r < 0)
-		return fail(a, &err);
-	asker_init(&a->asker);
-	a->session = a->request.session ? a->request.session : a->asker.session;
-	r = find_standing(a, &status, &err);
+		return asking_fail(a, &err);
+	if (a->is_peer)
+		asker_init_peer(&a->asker, a->peer, a->peer_pid);
+	else
+		asker_init(&a->asker);
+	a->session = a->request.session && !a->is_peer ? a->request.session
+						       : a->asker.session;
+	if (a->is_peer && !a->request.may_store)
+		return asking_deny(
+			a, "the policy asks on a terminal alone, and the "
+			   "daemon has none");
+	r = asking_standing(a, &status, &err);
 	if (r < 0)
-		return fail(a, &err);
+		return asking_fail(a, &err);
 	if (r > 0)
 		return status;
 	err = (struct err){ 0 };
@@ -489,7 +284,22 @@ static int ask(struct asking *a, const char *id)
 		r = id ? resume(a, id, &err) : record(a, &err);
 	if (r == 0)
 		r = begin(a, &err);
-	return r < 0 ? fail(a, &err) : wait_for_answer(a);
+	return r < 0 ? asking_fail(a, &err) : asking_wait(a);
+}
+
+static int take_peer(int argc, char **argv, struct asking *a)
+{
+	uint64_t uid;
+	uint64_t pid;
+
+	if (argc != 4 || strcmp(argv[1], "--peer") != 0 ||
+	    num_parse(argv[2], UINT32_MAX - 1, &uid) < 0 ||
+	    num_parse(argv[3], INT32_MAX, &pid) < 0)
+		return -EINVAL;
+	a->is_peer = true;
+	a->peer = (uid_t)uid;
+	a->peer_pid = (pid_t)pid;
+	return 0;
 }
 
 int approvals_ask(int argc, char **argv)
@@ -501,11 +311,16 @@ int approvals_ask(int argc, char **argv)
 	const char *id = NULL;
 	int status;
 
+	if (argc > 1 && strcmp(argv[1], "--suspend") == 0) {
+		a.suspends = true;
+		argv++;
+		argc--;
+	}
 	if (argc == 3 && strcmp(argv[1], "--resume") == 0) {
 		id = argv[2];
-	} else if (argc != 1) {
+	} else if (argc != 1 && (a.suspends || take_peer(argc, argv, &a) < 0)) {
 		say("approvals ask takes a request on standard input, and "
-		    "--resume ID");
+		    "--suspend, --resume ID, or of a daemon --peer UID PID");
 		return EXIT_OURS;
 	}
 	(void)signal(SIGPIPE, SIG_IGN);

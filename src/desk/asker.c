@@ -11,14 +11,14 @@
 #include "base/io.h"
 #include "base/util.h"
 
-static void user_name(char *ret, size_t size)
+static void user_name(uid_t uid, char *ret, size_t size)
 {
-	const struct passwd *pw = getpwuid(getuid());
+	const struct passwd *pw = getpwuid(uid);
 
 	if (pw)
 		(void)snprintf(ret, size, "%s", pw->pw_name);
 	else
-		(void)snprintf(ret, size, "uid %u", getuid());
+		(void)snprintf(ret, size, "uid %u", uid);
 }
 
 /* proc(5): field 22; the name before it may hold spaces and brackets. */
@@ -55,12 +55,26 @@ static void program_name(pid_t pid, char *ret, size_t size)
 	ret[strcspn(ret, "\n")] = '\0';
 }
 
+/* A process, and no other that ever had its number. */
+static int process_name(pid_t pid, char *ret, size_t size)
+{
+	int64_t start = process_start(pid);
+	char boot[64];
+	int n;
+
+	if (start < 0 ||
+	    io_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot,
+			 sizeof(boot)) <= 0)
+		return -1;
+	boot[strcspn(boot, "\n")] = '\0';
+	n = snprintf(ret, size, "%s %d %lld", boot, pid, (long long)start);
+	return n < 0 || (size_t)n >= size ? -1 : 0;
+}
+
 static void session_name(char *ret, size_t size)
 {
 	const char *given = getenv("CORDON_SESSION");
-	pid_t leader = getsid(0);
-	int64_t start = process_start(leader);
-	char boot[64];
+	char leader[128];
 	int n;
 
 	*ret = '\0';
@@ -71,21 +85,28 @@ static void session_name(char *ret, size_t size)
 			*ret = '\0';
 		return;
 	}
-	if (start < 0 ||
-	    io_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot,
-			 sizeof(boot)) <= 0)
-		return;
-	boot[strcspn(boot, "\n")] = '\0';
-	(void)snprintf(ret, size, "terminal %s %d %lld", boot, leader,
-		       (long long)start);
+	if (process_name(getsid(0), leader, sizeof(leader)) == 0)
+		(void)snprintf(ret, size, "terminal %s", leader);
 }
 
 void asker_init(struct asker *a)
 {
 	*a = (struct asker){ .pid = getppid() };
-	user_name(a->user, sizeof(a->user));
+	user_name(getuid(), a->user, sizeof(a->user));
 	program_name(a->pid, a->program, sizeof(a->program));
 	session_name(a->session, sizeof(a->session));
+}
+
+void asker_init_peer(struct asker *a, uid_t uid, pid_t pid)
+{
+	char daemon[128];
+
+	*a = (struct asker){ .pid = pid };
+	user_name(uid, a->user, sizeof(a->user));
+	program_name(pid, a->program, sizeof(a->program));
+	if (process_name(getppid(), daemon, sizeof(daemon)) == 0)
+		(void)snprintf(a->session, sizeof(a->session),
+			       "daemon %s, uid %u", daemon, uid);
 }
 
 void answerer(char *ret, size_t size)
@@ -94,7 +115,7 @@ void answerer(char *ret, size_t size)
 	char tty[64];
 	bool has_tty = false;
 
-	user_name(user, sizeof(user));
+	user_name(getuid(), user, sizeof(user));
 	for (int fd = 0; fd < 3 && !has_tty; fd++)
 		has_tty = ttyname_r(fd, tty, sizeof(tty)) == 0;
 	if (has_tty)

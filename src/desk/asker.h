@@ -21,6 +21,13 @@ struct asker {
 
 void asker_init(struct asker *a);
 
+/*
+ * The same for somebody who asked a daemon, our parent: this uid, by a
+ * connection of this process. The session is the daemon's life, and this
+ * user's alone; what the asker's surroundings say does not count.
+ */
+void asker_init_peer(struct asker *a, uid_t uid, pid_t pid);
+
 /* Since boot, in ticks; with the pid, this process and no other. -1: none. */
 int64_t process_start(pid_t pid);
 

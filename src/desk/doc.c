@@ -209,6 +209,15 @@ int doc_string(struct fy_node *node, char **ret, struct err *err)
 	return 0;
 }
 
+int doc_sha256(struct fy_node *node, char **ret, struct err *err)
+{
+	if (doc_string(node, ret, err) < 0)
+		return -err->code;
+	if (strlen(*ret) != 64 || strspn(*ret, "0123456789abcdef") != 64)
+		return err_set(err, EINVAL, "not a SHA-256");
+	return 0;
+}
+
 int doc_uint(struct fy_node *node, uint64_t max, uint64_t *ret, struct err *err)
 {
 	size_t len = 0;

@@ -47,5 +47,7 @@ int doc_bytes(struct fy_node *node, char **ret, size_t *ret_len,
 	      struct err *err);
 /* The same, and there is no NUL in it. */
 int doc_string(struct fy_node *node, char **ret, struct err *err);
+/* The same, and it is a SHA-256 in small digits. */
+int doc_sha256(struct fy_node *node, char **ret, struct err *err);
 int doc_uint(struct fy_node *node, uint64_t max, uint64_t *ret,
 	     struct err *err);

@@ -1,158 +1,185 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Answers for the rest of a session. */
+/* Answers for the rest of a session, and how often answers were used. */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
+#include "desk/rules.h"
 #include "desk/store-db.h"
 
-#define GRANT_COLUMNS "id, content, session, what, reason, by, made, seal"
+#define GRANT_COLUMNS "id, session, document, made, seal"
 
-static void grant_seal(const struct grant *g, char ret[65])
-{
-	const char *const texts[] = { "grant",    g->id,   g->content,
-				      g->session, g->what, g->reason,
-				      g->by };
-	struct sha256 h;
+struct grant {
+	char id[STORE_ID + 1];
+	char *session;
+	char *document; /* rule_format() */
+	int64_t made;
+};
 
-	sha256_init(&h);
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		seal_text(&h, texts[i]);
-	sha256_add(&h, &g->made, sizeof(g->made));
-	seal_end(&h, ret);
-}
+#define AT(member)      offsetof(struct grant, member)
+#define SIZE_OF(member) sizeof(((struct grant *)NULL)->member)
 
-void grant_done(struct grant *g)
-{
-	free(g->session);
-	free(g->what);
-	free(g->reason);
-	free(g->by);
-	*g = (struct grant){ 0 };
-}
+static const struct column columns[] = {
+	{ COLUMN_FIXED, AT(id), SIZE_OF(id), NULL },
+	{ COLUMN_TEXT, AT(session), 0, NULL },
+	{ COLUMN_TEXT, AT(document), 0, NULL },
+	{ COLUMN_INT, AT(made), 0, NULL },
+};
 
-static int read_grant(struct store *s, sqlite3_stmt *st, struct grant *ret,
-		      struct err *err)
-{
-	struct grant g = {
-		.session = strdup(db_column(st, 2)),
-		.what = strdup(db_column(st, 3)),
-		.reason = strdup(db_column(st, 4)),
-		.by = strdup(db_column(st, 5)),
-		.made = sqlite3_column_int64(st, 6),
-	};
-	char seal[65];
+static const struct table grants = { "grant", columns, ARRAY_SIZE(columns),
+				     sizeof(struct grant) };
 
-	db_fixed(st, 0, g.id, sizeof(g.id));
-	db_fixed(st, 1, g.content, sizeof(g.content));
-	if (g.session && g.what && g.reason && g.by) {
-		grant_seal(&g, seal);
-		if (strcmp(seal, db_column(st, 7)) == 0) {
-			*ret = g;
-			return 0;
-		}
-	}
-	grant_done(&g);
-	return db_damaged(s, "a row does not match its seal", err);
-}
-
-int grant_insert(struct store *s, const struct entry *e, const char *what,
-		 struct err *err)
+static int insert(struct store *s, const struct grant *g, struct err *err)
 {
 	_cleanup_stmt_ sqlite3_stmt *st = NULL;
-	struct grant g = { .session = e->session,
-			   .what = (char *)(what ? what : ""),
-			   .reason = e->reason,
-			   .by = e->by,
-			   .made = e->answered };
 	char seal[65];
 	int r = db_prepare(s,
 			   "INSERT INTO grants (" GRANT_COLUMNS ")"
-			   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+			   " VALUES (?1, ?2, ?3, ?4, ?5)",
 			   &st, err);
 
 	if (r < 0)
 		return r;
-	(void)strcpy(g.id, e->id);
-	(void)strcpy(g.content, e->content);
-	grant_seal(&g, seal);
-	db_bind_text(st, 1, g.id);
-	db_bind_text(st, 2, g.content);
-	db_bind_text(st, 3, g.session);
-	db_bind_text(st, 4, g.what);
-	db_bind_text(st, 5, g.reason);
-	db_bind_text(st, 6, g.by);
-	db_bind_int(st, 7, g.made);
-	db_bind_text(st, 8, seal);
+	row_bind(&grants, st, g, seal);
 	return db_step(s, st, err);
 }
 
-int grant_find(struct store *s, const char *session, const char *content,
-	       struct grant *ret, struct err *err)
+int grant_add(struct store *s, const char *session, const struct rule *rule,
+	      int64_t made, struct err *err)
+{
+	struct grant g = { .session = (char *)session, .made = made };
+	struct buf document;
+	int r;
+
+	buf_init(&document, GRANT_MAX);
+	rule_format(rule, &document);
+	g.document = document.data;
+	(void)snprintf(g.id, sizeof(g.id), "%s", rule->id);
+	r = document.error ? err_set(err, E2BIG, "the answer is too long")
+			   : insert(s, &g, err);
+	buf_done(&document);
+	return r;
+}
+
+static int add_rule(struct rules *to, const struct grant *g, struct err *err)
+{
+	struct rule *v = realloc(to->v, (to->n + 1) * sizeof(*v));
+
+	if (!v)
+		return err_set(err, ENOMEM, "out of memory");
+	to->v = v;
+	if (rule_parse(g->document, strlen(g->document), &v[to->n], err) < 0)
+		return -err->code;
+	to->n++;
+	return 0;
+}
+
+static int read_all(struct store *s, sqlite3_stmt *st, struct rules *ret,
+		    struct err *err)
+{
+	int r;
+
+	while ((r = db_step(s, st, err)) > 0) {
+		struct grant g;
+
+		r = row_read(s, &grants, st, &g, err);
+		if (r < 0)
+			return r;
+		r = add_rule(ret, &g, err);
+		row_done(&grants, &g);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+int grants_load(struct store *s, const char *session, struct rules *ret,
+		struct err *err)
 {
 	_cleanup_stmt_ sqlite3_stmt *st = NULL;
 	int64_t now = store_now();
 	int r = db_prepare(s,
 			   "SELECT " GRANT_COLUMNS " FROM grants WHERE"
-			   " session = ?1 AND content = ?2 AND made > ?3"
-			   " AND made <= ?4 LIMIT 1",
-			   &st, err);
-
-	if (r < 0)
-		return r;
-	db_bind_text(st, 1, session);
-	db_bind_text(st, 2, content);
-	db_bind_int(st, 3, now - DAY_MS);
-	db_bind_int(st, 4, now + SKEW_MS);
-	r = *session ? db_step(s, st, err) : 0;
-	if (r < 0)
-		return r;
-	return r ? read_grant(s, st, ret, err)
-		 : err_set(err, ENOENT, "no answer for this session");
-}
-
-int grant_list(struct store *s, int (*each)(const struct grant *g, void *arg),
-	       void *arg, struct err *err)
-{
-	_cleanup_stmt_ sqlite3_stmt *st = NULL;
-	int r = db_prepare(s,
-			   "SELECT " GRANT_COLUMNS
-			   " FROM grants WHERE made > ?1"
+			   " (?1 OR session = ?2) AND made > ?3 AND made <= ?4"
 			   " ORDER BY made DESC, id LIMIT 10000",
 			   &st, err);
 
-	if (r < 0)
+	*ret = (struct rules){ 0 };
+	/* Who has no session has no answers for it. */
+	if (r < 0 || (session && !*session))
 		return r;
-	db_bind_int(st, 1, store_now() - DAY_MS);
-	while ((r = db_step(s, st, err)) > 0) {
-		struct grant g;
-
-		r = read_grant(s, st, &g, err);
-		if (r < 0)
-			return r;
-		r = each(&g, arg);
-		grant_done(&g);
-		if (r < 0)
-			return err_set(err, -r, "list answers");
-	}
+	db_bind_int(st, 1, !session);
+	db_bind_text(st, 2, session);
+	db_bind_int(st, 3, now - DAY_MS);
+	db_bind_int(st, 4, now + SKEW_MS);
+	r = read_all(s, st, ret, err);
+	if (r < 0)
+		rules_done(ret);
 	return r;
 }
 
-int grant_remove(struct store *s, const char *id, struct err *err)
+static int delete (struct store *s, const char *sql, const char *id,
+		   struct err *err)
 {
 	_cleanup_stmt_ sqlite3_stmt *st = NULL;
-	int r = db_prepare(s, "DELETE FROM grants WHERE id = ?1", &st, err);
+	int r = db_prepare(s, sql, &st, err);
 
 	if (r < 0)
 		return r;
 	db_bind_text(st, 1, id);
 	r = db_step(s, st, err);
+	return r < 0 ? r : sqlite3_changes(s->db);
+}
+
+int grant_remove(struct store *s, const char *id, struct err *err)
+{
+	int r = delete (s, "DELETE FROM grants WHERE id = ?1", id, err);
+
 	if (r < 0)
 		return r;
-	return sqlite3_changes(s->db) > 0
-		       ? 0
-		       : err_set(err, ENOENT, "there is no rule '%s'", id);
+	return r > 0 ? 0 : err_set(err, ENOENT, "there is no rule '%s'", id);
+}
+
+/* uses */
+
+int uses_add(struct store *s, const char *id, struct err *err)
+{
+	_cleanup_stmt_ sqlite3_stmt *st = NULL;
+	int r = db_prepare(s,
+			   "INSERT INTO uses (id, n, last) VALUES (?1, 1, ?2)"
+			   " ON CONFLICT (id) DO UPDATE"
+			   " SET n = n + 1, last = excluded.last",
+			   &st, err);
+
+	if (r < 0)
+		return r;
+	db_bind_text(st, 1, id);
+	db_bind_int(st, 2, store_now());
+	return db_step(s, st, err);
+}
+
+int uses_get(struct store *s, const char *id, int64_t *ret, struct err *err)
+{
+	_cleanup_stmt_ sqlite3_stmt *st = NULL;
+	int r = db_prepare(s, "SELECT n FROM uses WHERE id = ?1", &st, err);
+
+	*ret = 0;
+	if (r < 0)
+		return r;
+	db_bind_text(st, 1, id);
+	r = db_step(s, st, err);
+	if (r > 0)
+		*ret = sqlite3_column_int64(st, 0);
+	return r < 0 ? r : 0;
+}
+
+int uses_remove(struct store *s, const char *id, struct err *err)
+{
+	int r = delete (s, "DELETE FROM uses WHERE id = ?1", id, err);
+
+	return r < 0 ? r : 0;
 }

@@ -51,6 +51,7 @@ static const struct mapping {
 	{ "file.out", &api, 2, "Read" },
 	{ "model.call", &api, 1, "Create" },
 	{ "tool.call", &api, 99, "Call" },
+	{ "message.filter", &api, 99, "Filter" },
 	{ "seal", &api, 1, "Create" },
 	{ "recovery", &api, 3, "Update" },
 };

@@ -18,6 +18,7 @@
 #include "desk/policy-cmd.h"
 #include "policy/commands.h"
 #include "policy/network.h"
+#include "policy/values.h"
 
 struct answer {
 	enum decision decision;
@@ -124,20 +125,87 @@ static int explain_command(const struct policy *p, const char *text, size_t len,
 	return tell(&a, as_json);
 }
 
+static void add_words(struct buf *b, const char *name,
+		      const struct policy_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		(void)buf_printf(b, "%s%s", i ? ", " : name, l->v[i]);
+}
+
+/* What else the rule says: each in a few words after the reason. */
+static void add_terms(struct buf *b, const struct policy_host *h)
+{
+	add_words(b, "; methods ", &h->methods);
+	add_words(b, "; paths ", &h->paths);
+	if (h->secret_env)
+		(void)buf_printf(b, "; secret %s in %s %s", h->secret_env,
+				 h->secret_header  ? "header"
+				 : h->secret_query ? "query"
+						   : "body",
+				 h->secret_header  ? h->secret_header
+				 : h->secret_query ? h->secret_query
+						   : h->secret_body);
+	if (h->methods.n || h->paths.n || h->secret_env)
+		(void)buf_puts(b, "; TLS is opened");
+	if (h->bytes)
+		(void)buf_printf(b, "; at most %llu bytes",
+				 (unsigned long long)h->bytes);
+	if (h->connections)
+		(void)buf_printf(b, "; at most %llu connections",
+				 (unsigned long long)h->connections);
+	if (h->rate)
+		(void)buf_printf(b, "; at most %llu new ones a minute",
+				 (unsigned long long)h->rate);
+}
+
+/* Where `resolve` sends it. */
+static void add_address(struct buf *b, const struct policy *p, const char *text)
+{
+	const char *given = NULL;
+	char host[256];
+	char name[256];
+	uint16_t port;
+	uint16_t of;
+
+	if (value_target(text, host, &port) < 0)
+		return;
+	for (size_t i = 0; i < p->n_resolve; i++) {
+		const struct policy_pair *r = &p->resolve[i];
+
+		if (value_target(r->name, name, &of) < 0 ||
+		    strcmp(name, host) != 0)
+			continue;
+		if (of == port || (of == 0 && !given))
+			given = r->value;
+		if (of == port)
+			break;
+	}
+	if (given)
+		(void)buf_printf(b, "; resolve says %s", given);
+}
+
 static int explain_connect(const struct policy *p, const char *text,
 			   bool as_json)
 {
 	struct network_judgement j;
 	struct answer a = { .what = "connect", .text = text };
+	struct buf why;
+	int code;
 
 	network_judge(p, text, &j);
-	a.decision = j.decision;
-	a.why = j.why;
+	buf_init(&why, 65536);
+	(void)buf_puts(&why, j.why);
 	if (j.rule) {
 		a.file = j.rule->at.file;
 		a.line = j.rule->at.line;
+		add_terms(&why, j.rule);
+		add_address(&why, p, text);
 	}
-	return tell(&a, as_json);
+	a.decision = j.decision;
+	a.why = why.data ? why.data : j.why;
+	code = tell(&a, as_json);
+	buf_done(&why);
+	return code;
 }
 
 static int bad_call(void)

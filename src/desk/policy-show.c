@@ -16,6 +16,7 @@
 #include "policy/keys.h"
 #include "policy/never.h"
 #include "policy/steer.h"
+#include "policy/values.h"
 
 #define DEPTH 8
 #define PART  1024
@@ -61,8 +62,16 @@ static void put_value(struct buf *b, const char *v, bool is_bool)
 /* What a wildcard means, in words. */
 static const char *in_words(const char *path, const char *v)
 {
+	unsigned char address[16];
+	unsigned int bits;
+
 	if (strncmp(v, "*.", 2) == 0)
 		return "; subdomains only, not the name itself";
+	if (strncmp(path, "network.", 8) == 0 && strstr(path, ".host") &&
+	    value_cidr(v, address, &bits) == 0)
+		return bits == 128 ? "; this address, also if it is private"
+				   : "; these addresses, also if they are "
+				     "private; never a metadata service";
 	if (strstr(path, ".agents") && strcmp(v, "*") == 0)
 		return "; every agent";
 	if (strncmp(path, "tools.*", 7) == 0)
@@ -111,21 +120,33 @@ static size_t put_words(const struct printer *p, size_t first,
 	return n;
 }
 
-/* The part of the path at `depth`, and where it ends. */
-static int split(const char *path, char parts[DEPTH][PART], size_t ends[DEPTH])
+/* A path taken apart. */
+struct parts {
+	char v[DEPTH][PART];
+	size_t ends[DEPTH]; /* where each ends in the path */
+	int n;
+	int same; /* so many are as in the row before */
+};
+
+static void split(const struct printer *p, const char *path, struct parts *ret)
 {
 	const char *at = path;
 	int n = 0;
 
+	ret->same = 0;
 	while (at && n < DEPTH) {
 		const char *next;
 
-		if (flat_part(at, parts[n], PART, &next) < 0)
-			return n;
-		ends[n++] = next ? (size_t)(next - path) - 1 : strlen(path);
+		if (flat_part(at, ret->v[n], PART, &next) < 0)
+			break;
+		ret->ends[n++] = next ? (size_t)(next - path) - 1
+				      : strlen(path);
 		at = next;
 	}
-	return n;
+	ret->n = n;
+	while (ret->same < n - 1 && ret->same < p->depth &&
+	       strcmp(ret->v[ret->same], p->open[ret->same]) == 0)
+		ret->same++;
 }
 
 static void put_key(struct buf *b, const char *part)
@@ -134,78 +155,103 @@ static void put_key(struct buf *b, const char *part)
 	(void)buf_puts(b, ":");
 }
 
+/* A row of the output while it is made. */
+struct row {
+	struct buf text;
+	struct buf note;
+	int indent;
+	bool is_dashed; /* it began with one: what follows stands beside it */
+	size_t used;    /* lines of the flat form */
+};
+
+static void put_dash(struct row *w)
+{
+	(void)buf_printf(&w->text, "%*s- ", w->indent, "");
+	w->is_dashed = true;
+	w->indent += 2;
+}
+
+static void put_name(struct row *w, const char *name, bool has_more)
+{
+	if (!w->is_dashed)
+		(void)buf_printf(&w->text, "%*s", w->indent, "");
+	w->is_dashed = false;
+	put_key(&w->text, name);
+	w->indent += 2;
+	if (!has_more) {
+		(void)buf_puts(&w->text, " ");
+		return;
+	}
+	printf("%s\n", w->text.data);
+	w->text.len = 0;
+	w->text.data[0] = '\0';
+}
+
+static bool is_list_of_words(const struct grammar *g)
+{
+	return g->kind == GRAMMAR_LIST && g->item->kind == GRAMMAR_SCALAR;
+}
+
+/* What is new in a path; returns the grammar of its last part. */
+static const struct grammar *put_parts(struct printer *p, size_t at,
+				       const struct parts *parts, struct row *w)
+{
+	const struct grammar *g = &grammar_policy;
+
+	for (int i = 0; i < parts->n; i++) {
+		bool is_item = g->kind == GRAMMAR_LIST && is_index(parts->v[i]);
+		const struct grammar *list = g;
+
+		g = grammar_step(g, parts->v[i]);
+		if (!g)
+			break;
+		if (i < parts->same) {
+			w->indent += 2;
+		} else if (is_item && i == parts->n - 1) {
+			if (i > 0 && is_list_of_words(list))
+				w->used = put_words(p, at, list,
+						    parts->ends[i - 1],
+						    &w->text, &w->note);
+			break;
+		} else if (is_item) {
+			put_dash(w);
+		} else {
+			/* On a line of its own, unless it ends here. */
+			put_name(w, parts->v[i],
+				 i < parts->n - 1 && !(i == parts->n - 2 &&
+						       is_list_of_words(g)));
+		}
+	}
+	return g;
+}
+
 /* Writes what is new in this path; returns the lines it has used. */
 static size_t put_line(struct printer *p, size_t at)
 {
 	const struct flat_line *l = &p->flat->lines[at];
-	const struct grammar *g = &grammar_policy;
-	char parts[DEPTH][PART];
-	size_t ends[DEPTH] = { 0 };
-	int n = split(l->path, parts, ends);
-	int same = 0;
-	int indent = 0;
-	size_t used = 1;
-	bool dashed = false;
-	struct buf note;
-	struct buf b;
+	const struct grammar *g;
+	struct parts parts;
+	struct row w = { .used = 1 };
 
-	while (same < n - 1 && same < p->depth &&
-	       strcmp(parts[same], p->open[same]) == 0)
-		same++;
-	buf_init(&b, 1 << 20);
-	buf_init(&note, 1 << 16);
-	(void)buf_puts(&note, in_words(l->path, l->value));
-	for (int i = 0; i < n; i++) {
-		bool is_item = g->kind == GRAMMAR_LIST && is_index(parts[i]);
-		const struct grammar *list = g;
-
-		g = grammar_step(g, parts[i]);
-		if (!g)
-			break;
-		if (i < same) {
-			indent += 2;
-			continue;
-		}
-		if (is_item && i > 0 && i == n - 1 &&
-		    list->item->kind == GRAMMAR_SCALAR)
-			used = put_words(p, at, list, ends[i - 1], &b, &note);
-		if (is_item && i == n - 1)
-			break;
-		if (is_item) {
-			(void)buf_printf(&b, "%*s- ", indent, "");
-			dashed = true;
-			indent += 2;
-			continue;
-		}
-		if (!dashed)
-			(void)buf_printf(&b, "%*s", indent, "");
-		dashed = false;
-		put_key(&b, parts[i]);
-		indent += 2;
-		/* The next part is on a line of its own, unless it ends here.
-		 */
-		if (i < n - 1 && !(i == n - 2 && g->kind == GRAMMAR_LIST &&
-				   g->item->kind == GRAMMAR_SCALAR)) {
-			printf("%s\n", b.data);
-			b.len = 0;
-			b.data[0] = '\0';
-		} else {
-			(void)buf_puts(&b, " ");
-		}
-	}
-	if (used == 1 && b.len > 0 && b.data[b.len - 1] == ' ') {
+	split(p, l->path, &parts);
+	buf_init(&w.text, 1 << 20);
+	buf_init(&w.note, 1 << 16);
+	(void)buf_puts(&w.note, in_words(l->path, l->value));
+	g = put_parts(p, at, &parts, &w);
+	if (w.used == 1 && w.text.len > 0 &&
+	    w.text.data[w.text.len - 1] == ' ') {
 		bool is_marker = g && g->kind != GRAMMAR_SCALAR &&
 				 (strcmp(l->value, "[]") == 0 ||
 				  strcmp(l->value, "{}") == 0);
 
-		put_value(&b, l->value, is_marker || (g && g->is_bool));
+		put_value(&w.text, l->value, is_marker || (g && g->is_bool));
 	}
-	put_row(p, &b, l, note.data);
-	buf_done(&note);
-	buf_done(&b);
-	memcpy(p->open, parts, sizeof(parts));
-	p->depth = n;
-	return used;
+	put_row(p, &w.text, l, w.note.data);
+	buf_done(&w.note);
+	buf_done(&w.text);
+	memcpy(p->open, parts.v, sizeof(parts.v));
+	p->depth = parts.n;
+	return w.used;
 }
 
 static void show_json(const struct flat *f)
@@ -316,6 +362,7 @@ static void never_json(void)
 	put_strings(&j, "credentials", never_credentials);
 	put_strings(&j, "read_only_in_writable_mounts", never_made);
 	put_strings(&j, "addresses", never_addresses);
+	put_strings(&j, "hosts", never_hosts);
 	put_strings(&j, "further", never_words);
 	json_close(&j, '}');
 	(void)buf_puts(&out, "\n");
@@ -352,6 +399,7 @@ void policy_cmd_never(bool as_json)
 		    "moved away if the box makes one:",
 		    never_made);
 	put_columns("Addresses that no rule opens:", never_addresses);
+	put_columns("Names that no rule opens:", never_hosts);
 	put_columns("Variables that no flag sets where a policy lists commands "
 		    "(only its sandbox.env does):",
 		    steering);

@@ -95,6 +95,7 @@ static unsigned int denied_by(const struct cordon_result *r)
 	};
 	unsigned int bits = r->violations.n ? BY_MOUNT : 0;
 
+	bits |= r->n_refused ? BY_NET : 0;
 	for (size_t i = 0; i < r->n_runs; i++) {
 		const struct wire_outcome *o = &r->runs[i].outcome;
 

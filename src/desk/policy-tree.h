@@ -41,6 +41,10 @@ struct sources {
 int policy_read(const char *file, struct sources *sources, struct node **ret,
 		struct err *err);
 
+/* policy-yaml.c: one document along the grammar; NULL and *err. */
+struct node *policy_parse_yaml(const char *file, const char *text, size_t len,
+			       struct err *err);
+
 /* policy-merge.c: puts `child` over `base`, which stays; `child` is used up. */
 int policy_merge(struct node *base, struct node *child, struct err *err);
 

@@ -13,6 +13,7 @@
 #include "box/policy-load.h"
 #include "desk/policy-cmd.h"
 #include "desk/policy-tree.h"
+#include "desk/public-suffix.h"
 
 int compiled_open(const char *file, struct compiled *ret)
 {
@@ -180,6 +181,17 @@ static int run_verb(const struct verb *v, int argc, char **argv)
 	return code;
 }
 
+/* For a run without a policy: a pattern of --allow-host (policy-load.h). */
+static int check_host(const char *host)
+{
+	struct err err = { 0 };
+
+	if (suffix_check(host, &err) == 0)
+		return 0;
+	say("%s", err.text);
+	return EXIT_OURS;
+}
+
 int cmd_policy(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -193,6 +205,8 @@ int cmd_policy(int argc, char **argv)
 			return run_verb(&verbs[i], argc - 1, argv + 1);
 	if (strcmp(name, "keys") == 0 && argc == 2)
 		return policy_cmd_keys();
+	if (strcmp(name, "host") == 0 && argc == 3)
+		return check_host(argv[2]);
 	say("policy takes check, show, explain, test, compile or schema; see "
 	    "'cordon policy --help'");
 	return EXIT_OURS;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/util.h"
@@ -137,14 +138,7 @@ static int read_bytes(struct fy_node *node, void *to, struct err *err)
 
 static int read_sha256(struct fy_node *node, void *to, struct err *err)
 {
-	struct request *r = to;
-
-	if (doc_string(node, &r->sha256, err) < 0)
-		return -err->code;
-	if (strlen(r->sha256) != 64 ||
-	    strspn(r->sha256, "0123456789abcdef") != 64)
-		return err_set(err, EINVAL, "not a SHA-256");
-	return 0;
+	return doc_sha256(node, &((struct request *)to)->sha256, err);
 }
 
 #define READ_STRING(field)                                                     \
@@ -160,6 +154,62 @@ READ_STRING(session)
 READ_STRING(why)
 READ_STRING(rule)
 READ_STRING(file)
+READ_STRING(run)
+READ_STRING(box)
+READ_STRING(face)
+READ_STRING(team)
+READ_STRING(class)
+
+static int read_arguments(struct fy_node *node, void *to, struct err *err)
+{
+	struct request *r = to;
+
+	if (doc_string(node, &r->arguments, err) < 0)
+		return -err->code;
+	if (strlen(r->arguments) > REQUEST_ARGUMENTS)
+		return err_set(err, E2BIG, "more than %u bytes",
+			       REQUEST_ARGUMENTS);
+	return 0;
+}
+
+static int read_context(struct fy_node *node, void *to, struct err *err)
+{
+	return doc_sha256(node, &((struct request *)to)->context, err);
+}
+
+static int read_digest(struct fy_node *node, void *to, struct err *err)
+{
+	return doc_sha256(node, &((struct request *)to)->digest, err);
+}
+
+static int read_code(struct fy_node *node, void *to, struct err *err)
+{
+	return doc_list(node, 64, read_word, &((struct request *)to)->code,
+			err);
+}
+
+static int read_told(struct fy_node *node, void *to, struct err *err)
+{
+	return doc_uint(node, 64, &((struct request *)to)->n_told, err);
+}
+
+static int read_hide(struct fy_node *node, void *to, struct err *err)
+{
+	return doc_uint(node, 1, &((struct request *)to)->hide_text, err);
+}
+
+static int read_cut(struct fy_node *node, void *to, struct err *err)
+{
+	return doc_uint(node, 1, &((struct request *)to)->is_cut, err);
+}
+
+static int read_peer(struct fy_node *node, void *to, struct err *err)
+{
+	struct request *r = to;
+
+	r->has_peer = true;
+	return doc_uint(node, UINT32_MAX - 1, &r->peer, err);
+}
 
 static int read_line(struct fy_node *node, void *to, struct err *err)
 {
@@ -231,7 +281,9 @@ static int check(const struct request *r, struct err *err)
 		[REQUEST_CONNECTION] = { .target = true },
 		[REQUEST_MOUNT] = { .target = true },
 	};
+	bool of_tool = r->arguments || r->code.n || r->class || r->n_told;
 	bool extra = (r->programs && r->kind > REQUEST_CODE) ||
+		     (of_tool && r->kind != REQUEST_TOOL) ||
 		     (r->language && r->kind != REQUEST_CODE) ||
 		     (r->text && r->kind != REQUEST_CODE &&
 		      r->kind != REQUEST_TOOL) ||
@@ -250,6 +302,8 @@ static int check(const struct request *r, struct err *err)
 			       "a request of kind %s has a key "
 			       "of another kind",
 			       kinds[r->kind]);
+	if (r->n_told > r->changes.n)
+		return err_set(err, EINVAL, "'told' is more than 'changes'");
 	if (!*r->why || !*r->rule)
 		return err_set(err, EINVAL,
 			       "'why' and 'rule' must say "
@@ -282,6 +336,19 @@ int request_parse(const char *text, size_t len, struct request *ret,
 		{ "changes", false, read_changes },
 		{ "expire_ms", false, read_expire },
 		{ "ask", true, read_ask },
+		{ "hide_text", false, read_hide },
+		{ "run", false, read_run },
+		{ "box", false, read_box },
+		{ "face", false, read_face },
+		{ "arguments", false, read_arguments },
+		{ "code", false, read_code },
+		{ "class", false, read_class },
+		{ "told", false, read_told },
+		{ "team", false, read_team },
+		{ "context", false, read_context },
+		{ "digest", false, read_digest },
+		{ "peer", false, read_peer },
+		{ "cut", false, read_cut },
 	};
 	struct err ignored;
 	struct doc d;
@@ -308,9 +375,11 @@ int request_parse(const char *text, size_t len, struct request *ret,
 
 void request_done(struct request *r)
 {
-	char *const owned[] = { r->language, r->text,  r->sha256,
-				r->target,   r->agent, r->session,
-				r->why,      r->rule,  r->file };
+	char *const owned[] = { r->language,  r->text,    r->sha256, r->target,
+				r->agent,     r->session, r->why,    r->rule,
+				r->file,      r->run,     r->box,    r->face,
+				r->arguments, r->class,   r->team,   r->context,
+				r->digest };
 
 	for (size_t i = 0; i < r->n_programs; i++) {
 		free(r->programs[i].join);
@@ -320,7 +389,56 @@ void request_done(struct request *r)
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		free(owned[i]);
 	strv_done(&r->changes);
+	strv_done(&r->code);
 	*r = (struct request){ 0 };
+}
+
+/* cutting */
+
+#define CUT_ITEMS 8
+#define CUT_ITEM  64
+#define CUT_TEXT  256
+
+static void cut_text(char *text, size_t max)
+{
+	if (text && strlen(text) > max)
+		text[max] = '\0';
+}
+
+static void cut_list(struct strv *list)
+{
+	while (list->n > CUT_ITEMS) {
+		free(list->v[--list->n]);
+		list->v[list->n] = NULL;
+	}
+	for (size_t i = 0; i < list->n; i++)
+		cut_text(list->v[i], CUT_ITEM);
+}
+
+void request_cut(struct request *r)
+{
+	char *const texts[] = {
+		r->language, r->target, r->agent, r->session,
+		r->why,      r->rule,   r->file,  r->run,
+		r->box,      r->face,   r->team,  r->arguments
+	};
+
+	for (; r->n_programs > CUT_ITEMS; r->n_programs--) {
+		free(r->programs[r->n_programs - 1].join);
+		strv_done(&r->programs[r->n_programs - 1].argv);
+	}
+	for (size_t i = 0; i < r->n_programs; i++)
+		cut_list(&r->programs[i].argv);
+	cut_list(&r->changes);
+	cut_list(&r->code);
+	r->n_told = MIN(r->n_told, r->changes.n);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		cut_text(texts[i], CUT_TEXT);
+	if (r->text_len > CUT_TEXT) {
+		r->text_len = CUT_TEXT;
+		r->text[CUT_TEXT] = '\0';
+	}
+	r->is_cut = 1;
 }
 
 /* identity */
@@ -370,9 +488,36 @@ void request_content(const struct request *r, char ret[65])
 	hash_list(&s, &r->changes);
 	hash_text(&s, r->rule);
 	hash_text(&s, r->file);
+	if (r->has_peer) {
+		hash_text(&s, "peer");
+		hash_number(&s, r->peer);
+	}
 	sha256_end(&s, sum);
-	for (size_t i = 0; i < sizeof(sum); i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", sum[i]);
+	hex_format(sum, sizeof(sum), ret);
+}
+
+void request_frame(const struct request *r, bool is_wide, char ret[65])
+{
+	unsigned char sum[SHA256_SIZE];
+	struct sha256 s;
+
+	sha256_init(&s);
+	hash_text(&s, is_wide ? "cordon call 1" : "cordon frame 1");
+	hash_text(&s, kinds[r->kind]);
+	hash_text(&s, r->target);
+	hash_text(&s, r->agent);
+	hash_number(&s, r->has_peer ? r->peer + 1 : 0);
+	if (!is_wide) {
+		hash_number(&s, r->changes.n - r->n_told);
+		for (size_t i = r->n_told; i < r->changes.n; i++)
+			hash_text(&s, r->changes.v[i]);
+		hash_text(&s, r->rule);
+		hash_text(&s, r->file);
+		hash_number(&s, r->code.n > 0);
+		hash_text(&s, r->class);
+	}
+	sha256_end(&s, sum);
+	hex_format(sum, sizeof(sum), ret);
 }
 
 /* writing */
@@ -409,6 +554,8 @@ void request_format(const struct request *r, struct buf *out)
 
 	json_open(&j, NULL, '{');
 	json_int(&j, "version", 1);
+	if (r->is_cut)
+		json_int(&j, "cut", 1);
 	put(&j, "kind", kinds[r->kind]);
 	if (r->n_programs > 0)
 		put_programs(&j, r);
@@ -433,104 +580,21 @@ void request_format(const struct request *r, struct buf *out)
 	if (r->may_store)
 		json_str(&j, NULL, "store");
 	json_close(&j, ']');
+	if (r->hide_text)
+		json_int(&j, "hide_text", 1);
+	put(&j, "run", r->run);
+	put(&j, "box", r->box);
+	put(&j, "face", r->face);
+	put(&j, "arguments", r->arguments);
+	if (r->code.n > 0)
+		put_list(&j, "code", &r->code);
+	put(&j, "class", r->class);
+	if (r->n_told)
+		json_int(&j, "told", (int64_t)r->n_told);
+	put(&j, "team", r->team);
+	put(&j, "context", r->context);
+	put(&j, "digest", r->digest);
+	if (r->has_peer)
+		json_int(&j, "peer", (int64_t)r->peer);
 	json_close(&j, '}');
-}
-
-/* showing */
-
-static void show_words(struct buf *out, const struct request_program *p,
-		       size_t max)
-{
-	if (*p->join)
-		buf_printf(out, "%s ", p->join);
-	for (size_t i = 0; i < p->argv.n; i++) {
-		if (i > 0)
-			buf_puts(out, " ");
-		visible_word(out, p->argv.v[i], max);
-	}
-}
-
-void request_summary(const struct request *r, struct buf *out)
-{
-	if (r->kind == REQUEST_CODE) {
-		visible_text(out, r->language, strlen(r->language), 32);
-		buf_printf(out, " code, %llu bytes, sha256 %.12s",
-			   (unsigned long long)r->text_bytes, r->sha256);
-	} else if (r->kind != REQUEST_COMMAND) {
-		buf_printf(out, "%s ", kinds[r->kind]);
-		visible_text(out, r->target, strlen(r->target), 200);
-	}
-	for (size_t i = 0; i < r->n_programs; i++) {
-		if (i > 0 || r->kind == REQUEST_CODE)
-			buf_puts(out, i > 0 ? " " : ": ");
-		show_words(out, &r->programs[i], VISIBLE_WORD);
-	}
-}
-
-static void show_field(struct buf *out, const char *name, const char *text,
-		       size_t max)
-{
-	if (!text || !*text)
-		return;
-	buf_printf(out, "%-10s ", name);
-	visible_text(out, text, strlen(text), max);
-	buf_puts(out, "\n");
-}
-
-/* A letter that only looks like another deserves a line of its own. */
-static bool is_ascii(const struct request *r)
-{
-	for (size_t i = 0; i < r->n_programs; i++)
-		for (size_t k = 0; k < r->programs[i].argv.n; k++)
-			for (const char *c = r->programs[i].argv.v[k]; *c; c++)
-				if ((unsigned char)*c > 0x7e)
-					return false;
-	for (const char *c = r->target ? r->target : ""; *c; c++)
-		if ((unsigned char)*c > 0x7e)
-			return false;
-	return true;
-}
-
-static void show_text(const struct request *r, size_t max, struct buf *out)
-{
-	if (!r->text)
-		return;
-	buf_printf(out, "%-10s %llu bytes, sha256 %s\n",
-		   r->kind == REQUEST_TOOL ? "arguments" : "text",
-		   (unsigned long long)r->text_bytes, r->sha256);
-	visible_lines(out, r->text, r->text_len, "  | ", max);
-	if (r->text_len < r->text_bytes)
-		buf_printf(out,
-			   "  | ... (only the first %zu of %llu bytes were "
-			   "sent)\n",
-			   r->text_len, (unsigned long long)r->text_bytes);
-}
-
-void request_show(const struct request *r, size_t max, struct buf *out)
-{
-	size_t word = MAX(max / 16, VISIBLE_WORD);
-
-	buf_printf(out, "%-10s %s\n", "kind", kinds[r->kind]);
-	show_field(out, "target", r->target, max);
-	for (size_t i = 0; i < r->n_programs; i++) {
-		buf_printf(out, "%-10s ", i == 0 ? "runs" : "");
-		show_words(out, &r->programs[i], word);
-		buf_puts(out, "\n");
-	}
-	show_field(out, "language", r->language, 4096);
-	show_text(r, max, out);
-	if (!is_ascii(r))
-		buf_printf(out,
-			   "%-10s it has characters outside ASCII, which "
-			   "can look like others\n",
-			   "note");
-	for (size_t i = 0; i < r->changes.n; i++)
-		show_field(out, i == 0 ? "changes" : "", r->changes.v[i], 1024);
-	show_field(out, "why", r->why, 1024);
-	show_field(out, "rule", r->rule, 1024);
-	if (r->file && *r->file) {
-		buf_printf(out, "%-10s ", "at");
-		visible_text(out, r->file, strlen(r->file), 1024);
-		buf_printf(out, ":%llu\n", (unsigned long long)r->line);
-	}
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -15,20 +16,30 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "desk/doc.h"
+#include "desk/pattern.h"
 
 #define MAX_FILE (8U << 20)
 #define NEW_NAME RULES_NAME ".new"
 
-/* In the order of struct rule, which is a list of strings. */
-static const char *const names[] = { "id",   "content", "kind", "what",
-				     "rule", "by",      "when", "reason" };
+/* All are strings; the first so many are always there. */
+#define NEEDED 8
+static const struct {
+	const char *name;
+	size_t at;
+} fields[] = {
+#define FIELD(name)                                                            \
+	{                                                                      \
+#name, offsetof(struct rule, name)                             \
+	}
+	FIELD(id),       FIELD(content),   FIELD(kind), FIELD(what),
+	FIELD(rule),     FIELD(by),        FIELD(when), FIELD(reason),
+	FIELD(decision), FIELD(expires),   FIELD(user), FIELD(agent),
+	FIELD(frame),    FIELD(arguments),
+};
 
-static char **rule_field(struct rule *r, size_t i)
+static char **rule_field(const struct rule *r, size_t i)
 {
-	char **const fields[] = { &r->id,   &r->content, &r->kind, &r->what,
-				  &r->rule, &r->by,      &r->when, &r->reason };
-
-	return fields[i];
+	return (char **)((uintptr_t)r + fields[i].at);
 }
 
 #define READ(field)                                                            \
@@ -44,27 +55,83 @@ READ(rule)
 READ(by)
 READ(when)
 READ(reason)
+READ(user)
+READ(agent)
 
 static int read_content(struct fy_node *node, void *to, struct err *err)
 {
+	return doc_sha256(node, &((struct rule *)to)->content, err);
+}
+
+static int read_frame(struct fy_node *node, void *to, struct err *err)
+{
+	return doc_sha256(node, &((struct rule *)to)->frame, err);
+}
+
+static int read_decision(struct fy_node *node, void *to, struct err *err)
+{
 	struct rule *r = to;
 
-	if (doc_string(node, &r->content, err) < 0)
+	if (doc_string(node, &r->decision, err) < 0)
 		return -err->code;
-	if (strlen(r->content) != 64 ||
-	    strspn(r->content, "0123456789abcdef") != 64)
-		return err_set(err, EINVAL, "not a SHA-256");
-	return 0;
+	return strcmp(r->decision, "deny") == 0
+		       ? 0
+		       : err_set(err, EINVAL, "only deny is known");
+}
+
+static int read_expires(struct fy_node *node, void *to, struct err *err)
+{
+	struct rule *r = to;
+	int64_t ms;
+
+	if (doc_string(node, &r->expires, err) < 0)
+		return -err->code;
+	return rule_time_parse(r->expires, &ms) == 0
+		       ? 0
+		       : err_set(err, EINVAL, "not a time");
+}
+
+static int read_arguments(struct fy_node *node, void *to, struct err *err)
+{
+	struct rule *r = to;
+	json_t *pattern;
+
+	if (doc_string(node, &r->arguments, err) < 0)
+		return -err->code;
+	pattern = pattern_parse(r->arguments, err);
+	json_decref(pattern);
+	return pattern ? 0 : -err->code;
+}
+
+static int read_rule_of(struct fy_node *node, struct rule *ret, struct err *err)
+{
+	static const struct doc_key keys[] = {
+		{ "id", true, read_id },
+		{ "content", true, read_content },
+		{ "kind", true, read_kind },
+		{ "what", true, read_what },
+		{ "rule", true, read_rule },
+		{ "by", true, read_by },
+		{ "when", true, read_when },
+		{ "reason", true, read_reason },
+		{ "decision", false, read_decision },
+		{ "expires", false, read_expires },
+		{ "user", false, read_user },
+		{ "agent", false, read_agent },
+		{ "frame", false, read_frame },
+		{ "arguments", false, read_arguments },
+	};
+
+	if (doc_mapping(node, keys, ARRAY_SIZE(keys), ret, err) < 0)
+		return -err->code;
+	return !ret->frame == !ret->arguments
+		       ? 0
+		       : err_set(err, EINVAL,
+				 "'frame' and 'arguments' go together");
 }
 
 static int read_one(struct fy_node *node, void *to, struct err *err)
 {
-	static const struct doc_key keys[] = {
-		{ "id", true, read_id },     { "content", true, read_content },
-		{ "kind", true, read_kind }, { "what", true, read_what },
-		{ "rule", true, read_rule }, { "by", true, read_by },
-		{ "when", true, read_when }, { "reason", true, read_reason },
-	};
 	struct rules *r = to;
 	struct rule *v = realloc(r->v, (r->n + 1) * sizeof(*v));
 
@@ -72,7 +139,7 @@ static int read_one(struct fy_node *node, void *to, struct err *err)
 		return err_set(err, ENOMEM, "out of memory");
 	r->v = v;
 	v[r->n] = (struct rule){ 0 };
-	return doc_mapping(node, keys, ARRAY_SIZE(keys), &v[r->n++], err);
+	return read_rule_of(node, &v[r->n++], err);
 }
 
 static int read_rules(struct fy_node *node, void *to, struct err *err)
@@ -139,20 +206,91 @@ int rules_load(const struct state *s, struct rules *ret, struct err *err)
 	return err_wrap(err, "rules '%s/%s'", s->path, RULES_NAME);
 }
 
+void rule_done(struct rule *r)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(fields); k++)
+		free(*rule_field(r, k));
+	*r = (struct rule){ 0 };
+}
+
 void rules_done(struct rules *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
-			free(*rule_field(&r->v[i], k));
+		rule_done(&r->v[i]);
 	free(r->v);
 	*r = (struct rules){ 0 };
 }
 
-const struct rule *rules_find(const struct rules *r, const char *content)
+int rule_parse(const char *text, size_t len, struct rule *ret, struct err *err)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (strcmp(r->v[i].content, content) == 0)
-			return &r->v[i];
+	struct doc d;
+	int r = doc_open(&d, text, len, err);
+
+	*ret = (struct rule){ 0 };
+	if (r < 0)
+		return r;
+	r = read_rule_of(doc_root(&d), ret, err);
+	doc_close(&d);
+	if (r < 0)
+		rule_done(ret);
+	return r;
+}
+
+/* matching */
+
+int rule_time_parse(const char *text, int64_t *ret_ms)
+{
+	struct tm tm = { 0 };
+	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+
+	if (!end || *end)
+		return -EINVAL;
+	*ret_ms = (int64_t)timegm(&tm) * 1000;
+	return 0;
+}
+
+bool rule_is_deny(const struct rule *r)
+{
+	return r->decision;
+}
+
+bool rule_is_over(const struct rule *r, int64_t now)
+{
+	int64_t at = 0;
+
+	return r->expires &&
+	       (rule_time_parse(r->expires, &at) < 0 || now >= at);
+}
+
+static bool pattern_holds(const struct rule *r, const struct rule_subject *s)
+{
+	const char *frame = rule_is_deny(r) ? s->wide : s->frame;
+	json_t *pattern;
+	bool ret;
+
+	if (!frame || strcmp(r->frame, frame) != 0)
+		return false;
+	pattern = pattern_parse(r->arguments, NULL);
+	if (rule_is_deny(r))
+		ret = !pattern || pattern_denies(pattern, s->arguments);
+	else
+		ret = pattern && pattern_allows(pattern, s->arguments);
+	json_decref(pattern);
+	return ret;
+}
+
+const struct rule *rules_find(const struct rules *r,
+			      const struct rule_subject *s, bool is_deny)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct rule *one = &r->v[i];
+
+		if (rule_is_deny(one) != is_deny || rule_is_over(one, s->now))
+			continue;
+		if (one->arguments ? pattern_holds(one, s)
+				   : strcmp(one->content, s->content) == 0)
+			return one;
+	}
 	return NULL;
 }
 
@@ -161,14 +299,22 @@ const struct rule *rules_find(const struct rules *r, const char *content)
 static void format_one(struct json *j, const struct rule *r)
 {
 	json_open(j, NULL, '{');
-	for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
-		const char *text = *rule_field((struct rule *)r, k);
+	for (size_t k = 0; k < ARRAY_SIZE(fields); k++) {
+		const char *text = *rule_field(r, k);
 
-		json_exact(j, names[k], text ? text : "",
-			   text ? strlen(text) : 0);
+		if (text || k < NEEDED)
+			json_exact(j, fields[k].name, text ? text : "",
+				   text ? strlen(text) : 0);
 	}
 	json_close(j, '}');
 	j->comma = false;
+}
+
+void rule_format(const struct rule *r, struct buf *out)
+{
+	struct json j = { .out = out };
+
+	format_one(&j, r);
 }
 
 /* One rule a line, so that people can read and compare it. */

@@ -7,7 +7,7 @@
  * the disk. Whatever changes a row runs in a transaction that has the write
  * lock from its start (BEGIN IMMEDIATE), reads the row, checks its seal, and
  * updates it only where state and seal are still the same. user_version is
- * the version of the tables; another than ours is refused, not converted.
+ * the version of the tables; an older one is converted, others are refused.
  */
 
 #include "desk/store-db.h"
@@ -23,31 +23,51 @@
 #include "base/util.h"
 
 #define STORE_NAME "approvals.sqlite"
-#define VERSION    1
+#define VERSION    2
 #define BUSY_MS    5000
 
-static const char schema[] =
-	"CREATE TABLE requests ("
-	" id TEXT PRIMARY KEY NOT NULL, content TEXT NOT NULL,"
-	" document TEXT NOT NULL, session TEXT NOT NULL, user TEXT NOT NULL,"
-	" program TEXT NOT NULL, pid INTEGER NOT NULL,"
-	" waiter INTEGER NOT NULL, started INTEGER NOT NULL,"
-	" made INTEGER NOT NULL,"
-	" expires INTEGER NOT NULL, state TEXT NOT NULL"
-	" CHECK (state IN ('waiting', 'allowed', 'denied', 'expired')),"
-	" scope TEXT NOT NULL"
-	" CHECK (scope IN ('once', 'session', 'always')),"
-	" reason TEXT NOT NULL, by TEXT NOT NULL, answered INTEGER NOT NULL,"
-	" taken INTEGER NOT NULL CHECK (taken IN (0, 1)),"
-	" seal TEXT NOT NULL) STRICT;"
-	"CREATE INDEX requests_state ON requests (state, made);"
+#define REQUESTS                                                               \
+	"CREATE TABLE requests ("                                              \
+	" id TEXT PRIMARY KEY NOT NULL, content TEXT NOT NULL,"                \
+	" document TEXT NOT NULL, session TEXT NOT NULL,"                      \
+	" user TEXT NOT NULL,"                                                 \
+	" program TEXT NOT NULL, pid INTEGER NOT NULL,"                        \
+	" waiter INTEGER NOT NULL, started INTEGER NOT NULL,"                  \
+	" made INTEGER NOT NULL,"                                              \
+	" expires INTEGER NOT NULL, state TEXT NOT NULL CHECK (state IN"       \
+	" ('waiting', 'allowed', 'denied', 'expired', 'withdrawn')),"          \
+	" scope TEXT NOT NULL"                                                 \
+	" CHECK (scope IN ('once', 'session', 'always')),"                     \
+	" reason TEXT NOT NULL, by TEXT NOT NULL,"                             \
+	" answered INTEGER NOT NULL,"                                          \
+	" taken INTEGER NOT NULL CHECK (taken IN (0, 1)),"                     \
+	" seal TEXT NOT NULL) STRICT;"                                         \
+	"CREATE INDEX requests_state ON requests (state, made);"               \
 	"CREATE INDEX requests_content ON requests (content);"
-	"CREATE TABLE grants ("
-	" id TEXT PRIMARY KEY NOT NULL, content TEXT NOT NULL,"
-	" session TEXT NOT NULL, what TEXT NOT NULL, reason TEXT NOT NULL,"
-	" by TEXT NOT NULL, made INTEGER NOT NULL, seal TEXT NOT NULL) STRICT;"
-	"CREATE INDEX grants_session ON grants (session, content);"
-	"PRAGMA user_version = 1";
+
+#define GRANTS                                                                 \
+	"CREATE TABLE grants ("                                                \
+	" id TEXT PRIMARY KEY NOT NULL, session TEXT NOT NULL,"                \
+	" document TEXT NOT NULL, made INTEGER NOT NULL,"                      \
+	" seal TEXT NOT NULL) STRICT;"                                         \
+	"CREATE INDEX grants_session ON grants (session);"                     \
+	"CREATE TABLE uses (id TEXT PRIMARY KEY NOT NULL,"                     \
+	" n INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;"
+
+static const char schema[] = REQUESTS GRANTS "PRAGMA user_version = 2";
+
+/*
+ * From version 1, where a request could not be withdrawn and the answers of a
+ * session had other columns; those are asked about anew.
+ */
+static const char from_1[] =
+	"DROP INDEX requests_state; DROP INDEX requests_content;"
+	"ALTER TABLE requests RENAME TO requests_1;" REQUESTS
+	"INSERT INTO requests SELECT id, content, document, session, user,"
+	" program, pid, waiter, started, made, expires, state, scope, reason,"
+	" by, answered, taken, seal FROM requests_1;"
+	"DROP TABLE requests_1; DROP TABLE grants;" GRANTS
+	"PRAGMA user_version = 2";
 
 void stmt_end(sqlite3_stmt **st)
 {
@@ -192,12 +212,12 @@ static int check_version(struct store *s, struct err *err)
 		return r;
 	if (version == VERSION)
 		return 0;
-	if (version != 0)
+	if (version != 0 && version != 1)
 		return err_set(err, EPROTO,
 			       "the store '%s/%s' was made by another version "
 			       "of Cordon",
 			       s->state.path, STORE_NAME);
-	r = execute(s, schema, err);
+	r = execute(s, version == 1 ? from_1 : schema, err);
 	return r < 0 ? r : change_commit(s, &c, err);
 }
 
@@ -313,24 +333,7 @@ int store_new_id(char ret[STORE_ID + 1], struct err *err)
 	return n == STORE_ID ? 0 : err_set(err, EAGAIN, "get random bytes");
 }
 
-/* columns and seals */
-
-void seal_text(struct sha256 *h, const char *text)
-{
-	uint64_t len = text ? strlen(text) : 0;
-
-	sha256_add(h, &len, sizeof(len));
-	sha256_add(h, text, len);
-}
-
-void seal_end(struct sha256 *h, char ret[65])
-{
-	unsigned char sum[SHA256_SIZE];
-
-	sha256_end(h, sum);
-	for (size_t i = 0; i < sizeof(sum); i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", sum[i]);
-}
+/* columns */
 
 const char *db_column(sqlite3_stmt *st, int at)
 {

@@ -40,10 +40,33 @@ const char *db_column(sqlite3_stmt *st, int at);
 /* A text of fixed size; what does not fit fails the seal. */
 void db_fixed(sqlite3_stmt *st, int at, char *ret, size_t size);
 
-/* The hash of all fields of a row. */
-void seal_text(struct sha256 *h, const char *text);
-void seal_end(struct sha256 *h, char ret[65]);
-
-/* grants.c: in the transaction that answers. */
-int grant_insert(struct store *s, const struct entry *e, const char *what,
-		 struct err *err);
+/*
+ * store-row.c: a structure as a row, by its columns in their order; the seal,
+ * the hash of all of them, is the last. Texts come first in it.
+ */
+enum column_kind {
+	COLUMN_FIXED, /* char[size] */
+	COLUMN_TEXT,  /* char * */
+	COLUMN_WORD,  /* an enum, stored as its word */
+	COLUMN_INT,   /* int64_t */
+};
+struct column {
+	enum column_kind kind;
+	size_t offset;
+	size_t size; /* of a fixed one; how many words */
+	const char *const *words;
+};
+struct table {
+	const char *name; /* in the seal: rows of two tables never match */
+	const struct column *columns;
+	size_t n;
+	size_t size; /* of the structure */
+};
+void row_seal(const struct table *t, const void *row, char ret[65]);
+/* From ?1 on; `seal` lives as long as the statement. */
+void row_bind(const struct table *t, sqlite3_stmt *st, const void *row,
+	      char seal[65]);
+/* -EBADMSG where the seal does not match; then nothing is to be released. */
+int row_read(struct store *s, const struct table *t, sqlite3_stmt *st,
+	     void *ret, struct err *err);
+void row_done(const struct table *t, void *row);

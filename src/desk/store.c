@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/util.h"
 #include "desk/asker.h"
+#include "desk/request.h"
 #include "desk/store-db.h"
 
 #define KEPT_MS (30 * DAY_MS)
@@ -21,8 +22,8 @@
 
 /* names */
 
-static const char *const states[] = { "waiting", "allowed", "denied",
-				      "expired" };
+static const char *const states[] = { "waiting", "allowed", "denied", "expired",
+				      "withdrawn" };
 static const char *const scopes[] = { "once", "session", "always" };
 
 const char *entry_state_name(enum entry_state state)
@@ -35,92 +36,47 @@ const char *scope_name(enum scope scope)
 	return scopes[scope];
 }
 
-static int name_index(const char *const *names, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
-			return (int)i;
-	return -EINVAL;
-}
-
 int scope_parse(const char *name, enum scope *ret)
 {
-	int i = name_index(scopes, ARRAY_SIZE(scopes), name);
-
-	if (i < 0)
-		return i;
-	*ret = (enum scope)i;
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(scopes); i++)
+		if (strcmp(scopes[i], name) == 0) {
+			*ret = (enum scope)i;
+			return 0;
+		}
+	return -EINVAL;
 }
 
 /* rows */
 
-static void entry_seal(const struct entry *e, char ret[65])
-{
-	const char *const texts[] = {
-		"request",        e->id,     e->content, e->document,
-		e->session,       e->user,   e->program, states[e->state],
-		scopes[e->scope], e->reason, e->by,
-	};
-	const int64_t numbers[] = { e->pid,  e->waiter,  e->started,
-				    e->made, e->expires, e->answered,
-				    e->taken };
-	struct sha256 h;
+#define AT(member)      offsetof(struct entry, member)
+#define SIZE_OF(member) sizeof(((struct entry *)NULL)->member)
 
-	sha256_init(&h);
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		seal_text(&h, texts[i]);
-	sha256_add(&h, numbers, sizeof(numbers));
-	seal_end(&h, ret);
-}
+static const struct column columns[] = {
+	{ COLUMN_FIXED, AT(id), SIZE_OF(id), NULL },
+	{ COLUMN_FIXED, AT(content), SIZE_OF(content), NULL },
+	{ COLUMN_TEXT, AT(document), 0, NULL },
+	{ COLUMN_TEXT, AT(session), 0, NULL },
+	{ COLUMN_TEXT, AT(user), 0, NULL },
+	{ COLUMN_TEXT, AT(program), 0, NULL },
+	{ COLUMN_INT, AT(pid), 0, NULL },
+	{ COLUMN_INT, AT(waiter), 0, NULL },
+	{ COLUMN_INT, AT(started), 0, NULL },
+	{ COLUMN_INT, AT(made), 0, NULL },
+	{ COLUMN_INT, AT(expires), 0, NULL },
+	{ COLUMN_WORD, AT(state), ARRAY_SIZE(states), states },
+	{ COLUMN_WORD, AT(scope), ARRAY_SIZE(scopes), scopes },
+	{ COLUMN_TEXT, AT(reason), 0, NULL },
+	{ COLUMN_TEXT, AT(by), 0, NULL },
+	{ COLUMN_INT, AT(answered), 0, NULL },
+	{ COLUMN_INT, AT(taken), 0, NULL },
+};
+
+static const struct table requests = { "request", columns, ARRAY_SIZE(columns),
+				       sizeof(struct entry) };
 
 void entry_done(struct entry *e)
 {
-	free(e->document);
-	free(e->session);
-	free(e->user);
-	free(e->program);
-	free(e->reason);
-	free(e->by);
-	*e = (struct entry){ 0 };
-}
-
-static int read_entry(struct store *s, sqlite3_stmt *st, struct entry *ret,
-		      struct err *err)
-{
-	int state = name_index(states, ARRAY_SIZE(states), db_column(st, 11));
-	int scope = name_index(scopes, ARRAY_SIZE(scopes), db_column(st, 12));
-	struct entry e = {
-		.document = strdup(db_column(st, 2)),
-		.session = strdup(db_column(st, 3)),
-		.user = strdup(db_column(st, 4)),
-		.program = strdup(db_column(st, 5)),
-		.pid = sqlite3_column_int64(st, 6),
-		.waiter = sqlite3_column_int64(st, 7),
-		.started = sqlite3_column_int64(st, 8),
-		.made = sqlite3_column_int64(st, 9),
-		.expires = sqlite3_column_int64(st, 10),
-		.reason = strdup(db_column(st, 13)),
-		.by = strdup(db_column(st, 14)),
-		.answered = sqlite3_column_int64(st, 15),
-		.taken = sqlite3_column_int64(st, 16),
-	};
-	char seal[65];
-
-	db_fixed(st, 0, e.id, sizeof(e.id));
-	db_fixed(st, 1, e.content, sizeof(e.content));
-	if (state >= 0 && scope >= 0 && e.document && e.session && e.user &&
-	    e.program && e.reason && e.by) {
-		e.state = (enum entry_state)state;
-		e.scope = (enum scope)scope;
-		entry_seal(&e, seal);
-		if (strcmp(seal, db_column(st, 17)) == 0) {
-			*ret = e;
-			return 0;
-		}
-	}
-	entry_done(&e);
-	return db_damaged(s, "a row does not match its seal", err);
+	row_done(&requests, e);
 }
 
 bool entry_is_over(const struct entry *e, int64_t now)
@@ -136,9 +92,11 @@ static int prune(struct store *s, int64_t now, struct err *err)
 {
 	static const char *const sql[] = {
 		"DELETE FROM requests WHERE expires < ?1 AND made < ?1",
+		"DELETE FROM uses WHERE id IN"
+		" (SELECT id FROM grants WHERE made < ?1)",
 		"DELETE FROM grants WHERE made < ?1",
 	};
-	const int64_t before[] = { now - KEPT_MS, now - DAY_MS };
+	const int64_t before[] = { now - KEPT_MS, now - DAY_MS, now - DAY_MS };
 
 	for (size_t i = 0; i < ARRAY_SIZE(sql); i++) {
 		_cleanup_stmt_ sqlite3_stmt *st = NULL;
@@ -154,49 +112,29 @@ static int prune(struct store *s, int64_t now, struct err *err)
 	return 0;
 }
 
-static int count_waiting(struct store *s, int64_t now, struct err *err)
+/* Of all, or of one user. */
+static int count_waiting(struct store *s, int64_t now, const char *user,
+			 int most, struct err *err)
 {
 	_cleanup_stmt_ sqlite3_stmt *st = NULL;
 	int r = db_prepare(s,
 			   "SELECT count(*) FROM requests"
-			   " WHERE state = 'waiting' AND expires > ?1",
+			   " WHERE state = 'waiting' AND expires > ?1"
+			   " AND (?2 = '' OR user = ?2)",
 			   &st, err);
 
 	if (r < 0)
 		return r;
 	db_bind_int(st, 1, now);
+	db_bind_text(st, 2, user);
 	r = db_step(s, st, err);
 	if (r < 0)
 		return r;
-	return sqlite3_column_int(st, 0) < STORE_WAITING
+	return sqlite3_column_int(st, 0) < most
 		       ? 0
 		       : err_set(err, EBUSY,
-				 "%d requests wait already; answer some",
-				 STORE_WAITING);
-}
-
-/* All columns in their order, from ?1 on. */
-static void bind_entry(sqlite3_stmt *st, const struct entry *e,
-		       const char seal[65])
-{
-	db_bind_text(st, 1, e->id);
-	db_bind_text(st, 2, e->content);
-	db_bind_text(st, 3, e->document);
-	db_bind_text(st, 4, e->session);
-	db_bind_text(st, 5, e->user);
-	db_bind_text(st, 6, e->program);
-	db_bind_int(st, 7, e->pid);
-	db_bind_int(st, 8, e->waiter);
-	db_bind_int(st, 9, e->started);
-	db_bind_int(st, 10, e->made);
-	db_bind_int(st, 11, e->expires);
-	db_bind_text(st, 12, states[e->state]);
-	db_bind_text(st, 13, scopes[e->scope]);
-	db_bind_text(st, 14, e->reason);
-	db_bind_text(st, 15, e->by);
-	db_bind_int(st, 16, e->answered);
-	db_bind_int(st, 17, e->taken);
-	db_bind_text(st, 18, seal);
+				 "%d requests%s%s wait already; answer some",
+				 most, *user ? " of " : "", user);
 }
 
 static int insert(struct store *s, const struct entry *e, struct err *err)
@@ -212,8 +150,7 @@ static int insert(struct store *s, const struct entry *e, struct err *err)
 
 	if (r < 0)
 		return r;
-	entry_seal(e, seal);
-	bind_entry(st, e, seal);
+	row_bind(&requests, st, e, seal);
 	return db_step(s, st, err);
 }
 
@@ -234,9 +171,8 @@ static int update(struct store *s, const struct entry *was,
 
 	if (r < 0)
 		return r;
-	entry_seal(was, seal_was);
-	entry_seal(now, seal);
-	bind_entry(st, now, seal);
+	row_seal(&requests, was, seal_was);
+	row_bind(&requests, st, now, seal);
 	db_bind_text(st, 19, states[was->state]);
 	db_bind_text(st, 20, seal_was);
 	r = db_step(s, st, err);
@@ -248,7 +184,102 @@ static int update(struct store *s, const struct entry *was,
 				 was->id);
 }
 
-int store_add(struct store *s, struct entry *e, struct err *err)
+/* What cannot be read, or cut, is dropped. */
+static void cut_document(const struct entry *e, struct buf *ret)
+{
+	struct request req;
+
+	if (request_parse(e->document, strlen(e->document), &req, NULL) < 0)
+		return;
+	request_cut(&req);
+	request_format(&req, ret);
+	request_done(&req);
+	if (ret->error)
+		buf_done(ret);
+}
+
+static int cut(struct store *s, const struct entry *was, struct err *err)
+{
+	struct entry now = *was;
+	struct buf document;
+	int r;
+
+	buf_init(&document, REQUEST_MAX);
+	cut_document(was, &document);
+	now.document = document.data ? document.data : (char *)"";
+	/* Also if the clock is set back: what was cut is not answered. */
+	if (was->state == ENTRY_WAITING)
+		now.state = ENTRY_EXPIRED;
+	r = update(s, was, &now, err);
+	buf_done(&document);
+	return r;
+}
+
+/* The next that ended and is large still; -ENOENT: there is none. */
+static int find_large(struct store *s, int64_t now, struct entry *ret,
+		      struct err *err)
+{
+	_cleanup_stmt_ sqlite3_stmt *st = NULL;
+	int r = db_prepare(s,
+			   "SELECT " COLUMNS " FROM requests WHERE"
+			   " (state IN ('denied', 'expired', 'withdrawn') OR"
+			   " (state = 'waiting' AND expires <= ?1))"
+			   " AND substr(document, 1, ?2) <> ?3"
+			   " AND length(document) > ?4 LIMIT 1",
+			   &st, err);
+
+	if (r < 0)
+		return r;
+	db_bind_int(st, 1, now);
+	db_bind_int(st, 2, (int64_t)strlen(REQUEST_CUT));
+	db_bind_text(st, 3, REQUEST_CUT);
+	db_bind_int(st, 4, STORE_SMALL);
+	r = db_step(s, st, err);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	return row_read(s, &requests, st, ret, err);
+}
+
+static int cut_ended(struct store *s, int64_t now, struct err *err)
+{
+	struct entry e;
+	int r;
+
+	while ((r = find_large(s, now, &e, err)) == 0) {
+		r = cut(s, &e, err);
+		entry_done(&e);
+		if (r < 0)
+			return r;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* An answer that may still be used has not ended. */
+static int drop_ended(struct store *s, int64_t now, const char *user,
+		      struct err *err)
+{
+	_cleanup_stmt_ sqlite3_stmt *st = NULL;
+	int r = db_prepare(
+		s,
+		"DELETE FROM requests WHERE id IN (SELECT id"
+		" FROM requests WHERE user = ?1 AND"
+		" (state IN ('denied', 'expired', 'withdrawn') OR taken = 1 OR"
+		" (state = 'waiting' AND expires <= ?2) OR"
+		" (state = 'allowed' AND"
+		" answered + expires - made < ?2))"
+		" ORDER BY made DESC, id LIMIT -1 OFFSET ?3)",
+		&st, err);
+
+	if (r < 0)
+		return r;
+	db_bind_text(st, 1, user);
+	db_bind_int(st, 2, now);
+	db_bind_int(st, 3, STORE_ENDED);
+	return db_step(s, st, err);
+}
+
+int store_add(struct store *s, struct entry *e, int most_of_user,
+	      struct err *err)
 {
 	_cleanup_change_ struct change c = { 0 };
 	int r = change_begin(s, &c, err);
@@ -256,7 +287,13 @@ int store_add(struct store *s, struct entry *e, struct err *err)
 	if (r == 0)
 		r = prune(s, e->made, err);
 	if (r == 0)
-		r = count_waiting(s, e->made, err);
+		r = cut_ended(s, e->made, err);
+	if (r == 0 && most_of_user)
+		r = drop_ended(s, e->made, e->user, err);
+	if (r == 0)
+		r = count_waiting(s, e->made, "", STORE_WAITING, err);
+	if (r == 0 && most_of_user)
+		r = count_waiting(s, e->made, e->user, most_of_user, err);
 	/* An id that is taken is as unlikely as one in 700 million. */
 	if (r == 0)
 		r = store_new_id(e->id, err);
@@ -280,7 +317,7 @@ int store_get(struct store *s, const char *id, struct entry *ret,
 		return r;
 	if (r == 0)
 		return err_set(err, ENOENT, "there is no request '%s'", id);
-	return read_entry(s, st, ret, err);
+	return row_read(s, &requests, st, ret, err);
 }
 
 static int find_among(struct store *s, const char *sql, const char *prefix,
@@ -361,22 +398,47 @@ static int answer_row(struct store *s, const struct entry *was,
 			       STORE_REASON);
 	if (!utf8_check(now.reason, strlen(now.reason)))
 		return err_set(err, EINVAL, "a reason is UTF-8 text");
-	if (a->is_allowed && a->scope == SCOPE_SESSION &&
-	    (!was->session || !*was->session))
+	if (a->scope == SCOPE_SESSION && (!was->session || !*was->session))
 		return err_set(err, EINVAL,
 			       "request '%s' comes from no session; answer it "
 			       "once or always",
 			       was->id);
 	r = update(s, was, &now, err);
-	if (r == 0 && a->is_allowed && a->scope == SCOPE_SESSION)
-		r = grant_insert(s, &now, a->what, err);
 	if (r == 0 && a->also)
 		r = a->also(&now, a->arg, err);
 	return r;
 }
 
-int store_answer(struct store *s, const char *id, const struct store_answer *a,
-		 struct entry *ret, struct err *err)
+/* Also an answer that was given, as long as nobody has used it. */
+static int withdraw_row(struct store *s, const struct entry *was,
+			const struct store_answer *a, struct err *err)
+{
+	struct entry now = answered(was, a);
+	int r;
+
+	if (entry_is_over(was, now.answered))
+		return err_set(err, EALREADY, "request '%s' has expired",
+			       was->id);
+	if (was->taken)
+		return err_set(err, EALREADY,
+			       "the answer to '%s' was used already", was->id);
+	if (was->state != ENTRY_WAITING && was->state != ENTRY_ALLOWED)
+		return err_set(err, EALREADY, "request '%s' was %s by %s",
+			       was->id, states[was->state], was->by);
+	now.state = ENTRY_WITHDRAWN;
+	now.scope = SCOPE_ONCE;
+	r = update(s, was, &now, err);
+	if (r == 0 && a->also)
+		r = a->also(&now, a->arg, err);
+	return r;
+}
+
+static int change_answer(struct store *s, const char *id,
+			 const struct store_answer *a,
+			 int (*change)(struct store *s, const struct entry *was,
+				       const struct store_answer *a,
+				       struct err *err),
+			 struct entry *ret, struct err *err)
 {
 	_cleanup_change_ struct change c = { 0 };
 	struct entry e = { 0 };
@@ -387,7 +449,7 @@ int store_answer(struct store *s, const char *id, const struct store_answer *a,
 		r = store_get(s, id, &e, err);
 	if (r < 0)
 		return r;
-	r = answer_row(s, &e, a, err);
+	r = change(s, &e, a, err);
 	if (r == 0) {
 		entry_done(&e);
 		r = store_get(s, id, &e, err);
@@ -399,6 +461,19 @@ int store_answer(struct store *s, const char *id, const struct store_answer *a,
 	else
 		entry_done(&e);
 	return r;
+}
+
+int store_answer(struct store *s, const char *id, const struct store_answer *a,
+		 struct entry *ret, struct err *err)
+{
+	return change_answer(s, id, a, answer_row, ret, err);
+}
+
+int store_withdraw(struct store *s, const char *id,
+		   const struct store_answer *a, struct entry *ret,
+		   struct err *err)
+{
+	return change_answer(s, id, a, withdraw_row, ret, err);
 }
 
 static int change_row(struct store *s, const char *id,
@@ -501,7 +576,7 @@ static int find_orphan(struct store *s, const char *content, struct entry *ret,
 		return r;
 	db_bind_text(st, 1, content);
 	while ((r = db_step(s, st, err)) > 0) {
-		r = read_entry(s, st, ret, err);
+		r = row_read(s, &requests, st, ret, err);
 		if (r < 0)
 			return r;
 		if (is_orphan(ret))
@@ -555,7 +630,7 @@ int store_list(struct store *s, bool all,
 	while ((r = db_step(s, st, err)) > 0) {
 		struct entry e;
 
-		r = read_entry(s, st, &e, err);
+		r = row_read(s, &requests, st, &e, err);
 		if (r < 0)
 			return r;
 		r = each(&e, arg);

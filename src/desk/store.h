@@ -15,6 +15,10 @@
  * not believed: a flipped bit can lose an answer, it cannot make one. (It is
  * no defence against the owner of the file, whose answers these are.)
  *
+ * One that was withdrawn, denied or not answered in time is of no use but to be
+ * looked at: when the next comes its document is cut (request_cut()), and of a
+ * daemon's user the oldest go. The ledger has the record.
+ *
  * Nothing here is an answer on failure: every function returns -errno then.
  */
 
@@ -26,13 +30,18 @@
 
 #define STORE_ID      6    /* characters of an id */
 #define STORE_WAITING 256  /* requests that may wait at once */
+#define STORE_PEER    32   /* ... of one user of a daemon */
+#define STORE_ENDED   1000 /* of those that ended so many are kept of it */
+#define STORE_SMALL   8192 /* bytes of the document of one that ended */
 #define STORE_REASON  1000 /* bytes of a reason */
+#define GRANT_MAX     (1U << 20)
 
 enum entry_state {
 	ENTRY_WAITING,
 	ENTRY_ALLOWED,
 	ENTRY_DENIED,
 	ENTRY_EXPIRED,
+	ENTRY_WITHDRAWN, /* who asked wants no answer any more */
 };
 
 enum scope {
@@ -67,21 +76,9 @@ struct store_answer {
 	enum scope scope;
 	const char *reason;
 	const char *by;
-	const char *what; /* in words, for the answers of a session */
 	/* Done before the answer holds; if it fails the request waits on. */
 	int (*also)(const struct entry *e, void *arg, struct err *err);
 	void *arg;
-};
-
-/* An answer for the rest of a session. */
-struct grant {
-	char id[STORE_ID + 1];
-	char content[65];
-	char *session;
-	char *what;
-	char *reason;
-	char *by;
-	int64_t made;
 };
 
 struct sqlite3;
@@ -106,8 +103,12 @@ int scope_parse(const char *name, enum scope *ret);
 /* Waiting, and its time is over: as good as expired. */
 bool entry_is_over(const struct entry *e, int64_t now);
 
-/* Records a request; its id is filled in. -EBUSY: too many wait. */
-int store_add(struct store *s, struct entry *e, struct err *err);
+/*
+ * Records a request; its id is filled in. -EBUSY: too many wait, in all or,
+ * where most_of_user is not 0, of this one's user.
+ */
+int store_add(struct store *s, struct entry *e, int most_of_user,
+	      struct err *err);
 
 /*
  * Takes up a request of the same content that waits or was allowed, and that
@@ -136,6 +137,14 @@ int store_find(struct store *s, const char *prefix, char ret[STORE_ID + 1],
 int store_answer(struct store *s, const char *id, const struct store_answer *a,
 		 struct entry *ret, struct err *err);
 
+/*
+ * Nobody wants the answer any more, also one that was given and not used yet.
+ * -EALREADY: it has ended otherwise. *ret and `also` as with store_answer().
+ */
+int store_withdraw(struct store *s, const char *id,
+		   const struct store_answer *a, struct entry *ret,
+		   struct err *err);
+
 /* The time is over: -EALREADY if an answer came first. */
 int store_expire(struct store *s, const char *id, struct err *err);
 
@@ -147,10 +156,20 @@ int store_list(struct store *s, bool all,
 	       int (*each)(const struct entry *e, void *arg), void *arg,
 	       struct err *err);
 
-/* A session's answers. They end with it, and after a day. -ENOENT: none. */
-int grant_find(struct store *s, const char *session, const char *content,
-	       struct grant *ret, struct err *err);
-int grant_list(struct store *s, int (*each)(const struct grant *g, void *arg),
-	       void *arg, struct err *err);
+/*
+ * grants.c: a session's answers, as rules (rules.h). They end with it, and
+ * after a day. grant_add() belongs into `also` of an answer.
+ */
+struct rule;
+struct rules;
+int grant_add(struct store *s, const char *session, const struct rule *rule,
+	      int64_t made, struct err *err);
+/* Of one session, or with NULL of all. rules_done() releases them. */
+int grants_load(struct store *s, const char *session, struct rules *ret,
+		struct err *err);
 int grant_remove(struct store *s, const char *id, struct err *err);
-void grant_done(struct grant *g);
+
+/* How often a rule or a session's answer was used, by its id. */
+int uses_add(struct store *s, const char *id, struct err *err);
+int uses_get(struct store *s, const char *id, int64_t *ret, struct err *err);
+int uses_remove(struct store *s, const char *id, struct err *err);

@@ -91,8 +91,14 @@ static void command(struct buf *out, const struct value *record)
 
 static void connection(struct buf *out, const struct value *record)
 {
+	struct value v;
+
+	put(out, record, "method", " ");
 	put(out, record, "host", " ");
-	put(out, record, "port", ":");
+	/* A name that was refused is of no port. */
+	if (value_get(record, "port", &v) && value_int(&v, 0) > 0)
+		put(out, record, "port", ":");
+	put(out, record, "path", "");
 	put(out, record, "reason", ": ");
 }
 

@@ -45,9 +45,18 @@ void bytes_take(struct bytes *b, size_t n)
 		bytes_done(b);
 }
 
+/*
+ * Each read takes a large buffer for a moment. One is kept: to free it and to
+ * have it again would make the allocator tidy up each time.
+ */
+static char *spare;
+
 void bytes_done(struct bytes *b)
 {
-	free(b->data);
+	if (b->cap == HTTP_READ && !spare)
+		spare = b->data;
+	else
+		free(b->data);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -131,7 +140,7 @@ ssize_t conn_fill(struct conn *c)
 	if (!c->may_read)
 		return -EAGAIN;
 	if (!b->data) {
-		b->data = malloc(HTTP_READ);
+		b->data = spare ? take_ptr(spare) : malloc(HTTP_READ);
 		if (!b->data)
 			return -ENOMEM;
 		b->cap = HTTP_READ;

@@ -33,6 +33,7 @@
 #define HTTP_HEAD_MS     10000
 #define HTTP_LINGER_MS   2000
 #define HTTP_MAX_PEER    256
+#define HTTP_PEER_BODIES (64U << 20) /* of all its connections at once */
 #define HTTP_MAX_WAITING (256U << 10)
 #define HTTP_READ        65536
 
@@ -134,6 +135,8 @@ struct http {
 /* conn.c */
 struct conn *conn_new(struct http *h, int fd, const struct peer *peer);
 void conn_mark(struct conn *c);
+/* Bytes of bodies that are read or worked on, of one user. */
+size_t http_bodies(const struct http *h, uid_t uid);
 void conn_step(struct conn *c);
 /* The client is gone, or will be: tells the request or pipe, frees all. */
 void conn_drop(struct conn *c);

@@ -131,6 +131,16 @@ static unsigned int count_of(const struct http *h, uid_t uid)
 	return n;
 }
 
+size_t http_bodies(const struct http *h, uid_t uid)
+{
+	const struct conn *c;
+	size_t n = 0;
+
+	TAILQ_FOREACH(c, &h->conns, all)
+	n += c->peer.uid == uid && c->request ? c->request->body.len : 0;
+	return n;
+}
+
 static void take_conn(struct http *h, int fd)
 {
 	struct ucred cred;

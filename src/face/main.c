@@ -17,6 +17,7 @@
 #include "base/num.h"
 #include "base/say.h"
 #include "base/util.h"
+#include "box/wire.h"
 #include "face/docker/docker.h"
 #include "face/http.h"
 #include "face/own/own.h"
@@ -92,6 +93,7 @@ static int begin(struct front *f, uv_loop_t *loop,
 	f->manager = manager_new(loop, limits, err);
 	if (!f->manager)
 		return -err->code;
+	manager_settle(f->manager);
 	if (has_own) {
 		f->own = serve(loop, FRONT_FD_OWN, own_face(f->manager), err);
 		if (!f->own)
@@ -113,7 +115,7 @@ static int read_args(int argc, char **argv, struct manager_limits *limits)
 
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--max-boxes") != 0 || ++i == argc ||
-		    num_parse(argv[i], 4096, &n) < 0 || n == 0)
+		    num_parse(argv[i], WIRE_STAYING, &n) < 0 || n == 0)
 			return -EINVAL;
 		limits->boxes = (unsigned int)n;
 		limits->boxes_a_peer = MIN(limits->boxes_a_peer, limits->boxes);

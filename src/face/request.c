@@ -357,6 +357,9 @@ static void proceed(struct conn *c)
 		enter(r);
 	if (!r->is_begun && r->body.error)
 		fail(r, 413, "the body is too large");
+	else if (!r->is_begun && r->body.len > HTTP_READ &&
+		 http_bodies(c->http, c->peer.uid) > HTTP_PEER_BODIES)
+		fail(r, 503, "too many large requests of one user at once");
 }
 
 /* The next move is the handler's. */

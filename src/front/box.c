@@ -26,6 +26,8 @@ struct box *box_new(struct manager *m)
 	b->box_fd = b->work_fd = b->peer_fd = b->asker_fd = NO_FD;
 	b->tty_fd = NO_FD;
 	b->slot = -1;
+	capture_init(&b->kept[0], FRONT_KEPT);
+	capture_init(&b->kept[1], FRONT_KEPT);
 	b->touched_us = clock_us();
 	return b;
 }
@@ -56,14 +58,18 @@ struct box *box_ref(struct box *b)
 
 void box_unref(struct box *b)
 {
-	char *const texts[] = { b->face,      b->settings, b->extra,
-				b->command,   b->spec,     b->warnings,
-				b->clamped,   b->start,    b->image,
-				b->error,     b->code,     b->watches,
-				b->violations };
+	char *const texts[] = { b->face,    b->settings,   b->extra,
+				b->command, b->spec,       b->warnings,
+				b->clamped, b->start,      b->image,
+				b->error,   b->code,       b->input,
+				b->watches, b->violations, b->who,
+				b->programs };
 
 	if (--b->refs > 0)
 		return;
+	box_let_go(b);
+	capture_done(&b->kept[0]);
+	capture_done(&b->kept[1]);
 	close_all(b);
 	execs_free(b);
 	log_free(b->log);
@@ -169,7 +175,8 @@ static int copy_want(struct box *b, const struct peer *peer,
 	id_make(b->run, 32);
 	if (copy(&b->face, w->face ? w->face : "cordon") < 0 ||
 	    copy(&b->settings, w->settings ? w->settings : "{}") < 0 ||
-	    copy(&b->extra, w->extra) < 0 || copy(&b->code, w->code) < 0)
+	    copy(&b->extra, w->extra) < 0 || copy(&b->code, w->code) < 0 ||
+	    copy(&b->input, w->input) < 0)
 		return err_set(err, ENOMEM, "out of memory");
 	if (w->command && !(b->command = dump_words(w->command)))
 		return err_set(err, MGR_INVALID,
@@ -242,7 +249,7 @@ static void build_ahead(struct box *b)
 	struct err err = { 0 };
 
 	/* What is wrong with it is found again, and told, at the start. */
-	if (!b->m->queue && room_take(b))
+	if (!b->m->queue && room_check_kept(b, &err) == 0 && room_take(b))
 		(void)box_open_wall(b, &err);
 }
 
@@ -253,6 +260,8 @@ static void was_made(void *arg, const struct err *err)
 	struct err drain = { 0 };
 
 	b->is_preparing = false;
+	if (!err && box_hold(b, &drain) < 0)
+		err = &drain;
 	if (!err && b->m->is_draining) {
 		(void)err_set(&drain, MGR_BUSY, "the daemon is stopping");
 		err = &drain;
@@ -287,7 +296,7 @@ struct call *box_create(struct manager *m, const struct peer *peer,
 	c->fn.made = done;
 	c->deliver = deliver_made;
 	if (check_limits(m, peer, &err) < 0 ||
-	    copy_want(b, peer, want, &err) < 0 ||
+	    copy_want(b, peer, want, &err) < 0 || box_hold(b, &err) < 0 ||
 	    set_name(b, want->name, &err) < 0) {
 		call_end(c, &err);
 		box_unref(b);

@@ -64,12 +64,9 @@ int doc_seal(const char *text, size_t len)
 	if (fd < 0)
 		return -errno;
 	r = io_write_all(fd, text, len);
-	if (r < 0)
-		return r;
-	if (fcntl(fd, F_ADD_SEALS,
-		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return -errno;
-	return take_fd(&fd);
+	if (r == 0)
+		r = io_seal(fd);
+	return r < 0 ? r : take_fd(&fd);
 }
 
 bool doc_put(json_t *o, const char *name, json_t *v)

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * JSON documents of the front: jansson, bounded, no name twice.
- *
- * base/json.h has functions of these two names; nobody here makes such values.
- * At run time each library finds its own, since the core hides its symbols.
- */
-#define json_real jansson_real
-#define json_null jansson_null
-#include <jansson.h>
-#undef json_real
-#undef json_null
+/* JSON documents of the front: jansson, bounded, no name twice. */
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -11,6 +11,8 @@
 #include "front/doc.h"
 #include "front/front.h"
 
+#define MAX_LABELS 8192
+
 struct kept {
 	struct event e;
 	char *text; /* all its strings */
@@ -157,6 +159,9 @@ void events_box(struct box *b, const char *action, const char *name,
 	_cleanup_free_ char *text = NULL;
 
 	put_labels(o, settings);
+	/* A thousand events are kept: none may be as large as a request. */
+	if (json_dumpb(o, NULL, 0, JSON_COMPACT) > MAX_LABELS)
+		(void)json_object_clear(o);
 	(void)json_object_set_new(o, "name", json_string(b->name));
 	(void)json_object_set_new(o, "image",
 				  json_string(b->image ? b->image : "host"));

@@ -302,6 +302,8 @@ static void read_stream(struct exec *e, struct spout **s, int stream)
 			continue;
 		}
 		*(stream == 1 ? &e->out_bytes : &e->err_bytes) += (uint64_t)n;
+		if (e->keep_output)
+			capture_add(&e->noted[stream - 1], data, (size_t)n);
 		pass_on(e, stream, data, (size_t)n);
 	}
 }

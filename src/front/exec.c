@@ -72,6 +72,9 @@ void exec_unref(struct exec *e)
 {
 	if (--e->refs > 0)
 		return;
+	exec_let_go(e);
+	capture_done(&e->noted[0]);
+	capture_done(&e->noted[1]);
 	exec_io_free(e);
 	alarm_clear(&e->time_alarm);
 	alarm_clear(&e->shim_alarm);
@@ -82,6 +85,7 @@ void exec_unref(struct exec *e)
 	free(e->workdir);
 	free(e->user);
 	free(e->code);
+	free(e->input);
 	free(e->start);
 	free(e);
 }
@@ -141,9 +145,12 @@ static struct exec *exec_new(struct box *b, const struct exec_want *w)
 		return NULL;
 	e->m = b->m;
 	e->box = b;
+	e->owner = b->owner;
 	e->refs = 1;
 	e->work_fd = e->tty_fd = NO_FD;
 	e->slot = -1;
+	capture_init(&e->noted[0], FRONT_KEPT);
+	capture_init(&e->noted[1], FRONT_KEPT);
 	e->chunks_end = &e->chunks;
 	e->tty = w->tty;
 	e->has_stdin = w->stdin_;
@@ -156,6 +163,7 @@ static struct exec *exec_new(struct box *b, const struct exec_want *w)
 	e->workdir = copy_text(w->workdir);
 	e->user = copy_text(w->user);
 	e->code = copy_text(w->code);
+	e->input = copy_text(w->input);
 	id_make(e->id, 64);
 	id_make(e->run, 32);
 	if (copy_words(&e->command, w->command) < 0 ||
@@ -180,8 +188,37 @@ static int check_box(const struct box *b, struct err *err)
 	return 0;
 }
 
+/* Ended programs of the same box make place for it, the oldest first. */
+static int exec_fits(struct exec *e, struct err *err)
+{
+	int r;
+
+	do {
+		*err = (struct err){ 0 };
+		r = exec_hold(e, err);
+	} while (r < 0 && make_place(e->box, false));
+	return r;
+}
+
+/* The keeper's table is one for all. */
+static int check_peer(const struct box *b, struct err *err)
+{
+	size_t n = 0;
+
+	for (const struct box *o = b->m->boxes; o; o = o->next)
+		n += o->owner == b->owner ? o->n_open : 0;
+	if (n < b->m->limits.execs_a_peer)
+		return 0;
+	return err_set(err, MGR_BUSY,
+		       "%zu programs of this user are made or run, which is "
+		       "the limit",
+		       n);
+}
+
 static int check_limits(struct box *b, struct err *err)
 {
+	if (check_peer(b, err) < 0)
+		return -err->code;
 	if (b->n_open >= b->m->limits.execs && !make_place(b, true))
 		return err_set(err, MGR_BUSY,
 			       "%zu programs run in this box, which is the "
@@ -249,6 +286,11 @@ static void was_prepared(void *arg, struct exec_made *made,
 	if (!err) {
 		e->work_fd = take_fd(&made->work);
 		e->start = take_ptr(made->start);
+		e->keep_output = made->keep_output;
+		if (exec_fits(e, &gone) < 0)
+			err = &gone;
+	}
+	if (!err) {
 		add_exec(e);
 		tell(e, "exec_create", NULL, NULL);
 		c->exec = exec_ref(e);
@@ -279,7 +321,11 @@ struct call *exec_create(struct box *b, const struct exec_want *want,
 	else if (check_box(b, &err) == 0 && check_limits(b, &err) == 0 &&
 		 !(e = exec_new(b, want)))
 		(void)err_set(&err, ENOMEM, "out of memory");
+	if (e)
+		(void)exec_fits(e, &err);
 	if (err.code || !e) {
+		if (e)
+			exec_unref(e);
 		call_end(c, &err);
 		return c;
 	}
@@ -345,6 +391,8 @@ static void ended(void *arg, const struct wire_outcome *o)
 	    shim_replace(e))
 		return;
 	e->outcome = *o;
+	if (o->err.code)
+		e->outcome.err.code = session_error(&o->err);
 	e->state = EXEC_ENDING;
 	alarm_clear(&e->time_alarm);
 	exec_io_ended(e);
@@ -405,13 +453,16 @@ static void recorded(void *arg, const struct order_answer *a, int *fds, int n)
 	(void)fds;
 	(void)n;
 	if (err.code) {
-		runs_drop(e->m, e->slot);
+		/* Without an answer it may be on the disk all the same. */
+		if (err.code != EPIPE)
+			runs_drop(e->m, e->slot);
 		e->slot = -1;
 		err.code = MGR_SETUP;
 		(void)err_wrap(&err, "record the run, which therefore does "
 				     "not start");
 	} else {
 		e->is_recorded = true;
+		runs_began(e->m, e->slot, e->run);
 	}
 	if (e->state == EXEC_STARTING && (err.code || send_exec(e, &err) < 0))
 		exec_begin_failed(e, &err);
@@ -425,9 +476,9 @@ void exec_begin(struct exec *e)
 
 	(void)exec_ref(e);
 	/* Before: who comes after us must tell its end, whatever happens. */
-	e->slot = runs_add(e->m, e->run);
-	if (orders_record(e->m->clerk, "run.start", members, recorded, e,
-			  &err) < 0) {
+	e->slot = runs_add(e->m, e->run, &err);
+	if (e->slot < 0 || orders_record(e->m->clerk, "run.start", members,
+					 recorded, e, &err) < 0) {
 		runs_drop(e->m, e->slot);
 		e->slot = -1;
 		exec_begin_failed(e, &err);
@@ -450,6 +501,10 @@ struct call *exec_start(struct exec *e, const struct sink *sink,
 		(void)err_set(&err, MGR_HAS_RUN, "exec command %s %s", e->id,
 			      e->state == EXEC_ENDED ? "has already run"
 						     : "is already running");
+	else if (e->policy_age != e->m->policy_age)
+		(void)err_set(&err, MGR_DENIED,
+			      "the policy was read again since this was "
+			      "allowed; create it anew");
 	else if (check_box(e->box, &err) == 0 && sink && ret_feed)
 		*ret_feed = exec_feed(e, sink, &err);
 	if (err.code) {
@@ -519,11 +574,12 @@ void exec_told(struct exec *e)
 
 	e->state = EXEC_ENDED;
 	e->finished_ns = day_ns();
-	runs_drop(e->m, e->slot);
-	e->slot = -1;
 	b->n_open--;
 	fd_close(&e->work_fd);
 	free(take_ptr(e->start));
+	free(take_ptr(e->code));
+	strv_done(&e->env);
+	(void)exec_hold(e, NULL);
 	box_touch(b);
 	(void)snprintf(code, sizeof(code), "%d", e->exit_code);
 	tell(e, "exec_die", "exitCode", code);
@@ -547,6 +603,14 @@ static void end_recorded(void *arg, const struct order_answer *a, int *fds,
 		say("the end of a program in box %.12s is not on the ledger: "
 		    "%s",
 		    b->id, a->err.text);
+	else
+		runs_drop(e->m, e->slot);
+	e->slot = -1;
+	/* Without a clerk we end too, and the next front finds out. */
+	if (a->err.code == EPIPE) {
+		box_unref(b);
+		return;
+	}
 	exec_told(e);
 	/* The box may have waited for this. */
 	shim_victim_ended(e);
@@ -580,6 +644,7 @@ void exec_run_ended(struct exec *e)
 		.outcome = &e->outcome,
 		.out_bytes = e->out_bytes,
 		.err_bytes = e->err_bytes,
+		.kept = e->keep_output ? e->noted : NULL,
 	};
 	/* Without a keeper we end too, and the next front tells what is lost.
 	 */
@@ -592,6 +657,7 @@ void exec_run_ended(struct exec *e)
 		return;
 	}
 	members = record_end(&facts);
+	runs_ending(e->m, e->slot, e->run);
 	if (orders_record(e->m->clerk, "run.end", members, end_recorded, e,
 			  &failed.err) < 0)
 		end_recorded(e, &failed, NULL, 0);

@@ -31,10 +31,12 @@ struct exec {
 	unsigned int refs;
 	char id[65];
 	char run[33];
+	uid_t owner;
+	size_t held; /* bytes that are counted for its owner */
 	enum exec_state state;
 
 	struct strv command, env;
-	char *workdir, *user, *code;
+	char *workdir, *user, *code, *input;
 	bool tty, has_stdin, has_stdout, has_stderr;
 	unsigned int rows, cols;
 	uint64_t timeout_us;
@@ -48,7 +50,8 @@ struct exec {
 	unsigned int n_killed;
 
 	int work_fd;
-	char *start; /* members of run.start */
+	uint64_t policy_age; /* the manager's, when it was judged */
+	char *start;         /* members of run.start */
 	uint32_t number;
 	int slot; /* in the list of runs */
 	bool is_detached, is_recorded, is_timed_out, is_killed;
@@ -62,6 +65,8 @@ struct exec {
 	int tty_fd;
 	bool is_in_closed, has_had_feed;
 	uint64_t out_bytes, err_bytes, dropped, given;
+	bool keep_output; /* the policy wants it on the record */
+	struct capture noted[2];
 	struct chunk *chunks, **chunks_end;
 	uint64_t next_seq;
 	size_t buffered;
@@ -83,6 +88,10 @@ void exec_kill_group(struct exec *e);
 void exec_begin(struct exec *e); /* record, then send */
 int exec_prepare_again(struct exec *e, struct err *err);
 void exec_begin_failed(struct exec *e, const struct err *err);
+
+/* held.c */
+int exec_hold(struct exec *e, struct err *err);
+void exec_let_go(struct exec *e);
 
 /* exec-io.c */
 int exec_io_open(struct exec *e, int stdio[3], struct err *err);

@@ -38,7 +38,8 @@ struct tar {
 	/* the thread's; it alone closes them */
 	uv_thread_t thread;
 	int sock, pipe, told_end;
-	bool is_writing, no_overwrite;
+	bool is_writing;
+	uint32_t flags; /* FILES_NO_OVERWRITE, FILES_IDS */
 	struct err result;
 
 	bool has_thread, is_dropped;
@@ -75,7 +76,7 @@ static void work(void *arg)
 	struct tar *t = arg;
 
 	if (t->is_writing)
-		(void)tar_to_box(t->sock, t->pipe, t->path, t->no_overwrite,
+		(void)tar_to_box(t->sock, t->pipe, t->path, t->flags,
 				 &t->result);
 	else
 		(void)tar_from_box(t->sock, t->pipe, t->root, &t->result);
@@ -435,7 +436,7 @@ static void has_room(void *arg)
 }
 
 struct files_writer *files_write(struct box *b, const char *path,
-				 bool no_overwrite, mgr_done_fn *done,
+				 unsigned int flags, mgr_done_fn *done,
 				 void *arg, struct err *err)
 {
 	struct tar *t = tar_new(b, path, err);
@@ -457,7 +458,8 @@ struct files_writer *files_write(struct box *b, const char *path,
 		return NULL;
 	}
 	t->is_writing = true;
-	t->no_overwrite = no_overwrite;
+	t->flags = (flags & FILES_PUT_NO_OVERWRITE ? FILES_NO_OVERWRITE : 0) |
+		   (flags & FILES_PUT_IDS ? FILES_IDS : 0);
 	t->pipe = pair[1];
 	t->writer = w;
 	w->tar = t;

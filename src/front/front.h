@@ -8,13 +8,14 @@
  *	orders.c   asks parent and clerk
  *	room.c     who may have a box now, and who waits
  *	box.c      making, finding, listing
- *	prepare.c  from wishes to blobs, by the preparer; turns.c: fairly
+ *	prepare.c  from wishes to blobs, by the preparer; turns.c: fairly;
+ *	           question.c: while a person is asked
  *	sweep.c    what it must not have made, by the preparer too
  *	life.c     start and end; stop.c: stop, kill, pause, remove; wait.c
  *	exec.c     programs in a box; exec-io.c: their streams; shim.c
  *	log.c      a box's output on disk; attach.c, lines.c: its readers
  *	pipes.c    ends of pipes in the loop
- *	notes.c    what survives a restart
+ *	notes.c    what survives a restart; runs.c: which runs have no end yet
  *	files.c    files of a box; tar.c: the threads that convert
  *
  * Rules: a callback to a face is made from a task or an event, never inside a
@@ -30,6 +31,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strv.h"
+#include "box/capture.h"
 #include "box/session.h"
 #include "front/manager.h"
 #include "serve/orders.h"
@@ -40,7 +42,8 @@
 #define FRONT_MAX_EXECS 8192                /* of one box, ended ones too */
 #define FRONT_BUFFER    ((size_t)256 << 10) /* waiting in one exec */
 #define FRONT_EVENTS    1000
-#define FRONT_ENDS      1024 /* of removed boxes */
+#define FRONT_KEPT      ((uint64_t)32 << 10) /* of a stream, for the record */
+#define FRONT_ENDS      1024                 /* of removed boxes */
 #define FRONT_ENDS_NS   (60 * (int64_t)1000000000)
 #define FRONT_EXEC_HASH 1024
 #define FRONT_MAX_TARS  16 /* threads at once */
@@ -83,6 +86,7 @@ struct call {
 	} fn;
 	void *arg;
 	bool is_dropped;
+	bool has_question; /* a person is asked on its behalf */
 	struct err err;
 	struct box *box;   /* a reference, or NULL */
 	struct exec *exec; /* the same */
@@ -121,9 +125,22 @@ struct order_want {
 	const char *kind; /* ORDER_RECORD */
 	const int *fds;
 	int n_fds;
+	void (*asked)(void *arg); /* a person is asked about it, or NULL */
+	uint32_t number;          /* 0: a new one */
+	const char *run;          /* these three: ORDER_SETTLE */
+	uint64_t from;
+	bool may_be_new;
 };
 int orders_ask(struct orders *o, const struct order_want *want,
 	       order_done_fn *done, void *arg, struct err *err);
+/* Of the one with this arg; if a person is asked about it, it ends soon. */
+void orders_cancel(struct orders *o, const void *arg);
+/* The same with one descriptor, a document made of this text. */
+int orders_send_text(struct orders *o, const struct order_want *want,
+		     const char *text, order_done_fn *done, void *arg,
+		     struct err *err);
+/* Of the clerk: where the ledger ended when it last answered; 0: unknown. */
+uint64_t orders_position(const struct orders *o);
 /* A record; the members are a JSON object. */
 int orders_record(struct orders *o, const char *kind, const char *members,
 		  order_done_fn *done, void *arg, struct err *err);
@@ -246,7 +263,7 @@ struct box {
 
 	/* wishes */
 	/* JSON; command and code: lists */
-	char *face, *settings, *extra, *command, *code;
+	char *face, *settings, *extra, *command, *code, *input;
 	bool has_no_main, clamp, tty, open_stdin, stdin_once, auto_remove;
 	bool kill_exec_rest, kill_on_disconnect, shims;
 	int stop_signal, stop_timeout_s;
@@ -254,13 +271,20 @@ struct box {
 
 	/* what the preparer made of them */
 	char *spec, *warnings, *clamped, *start, *image;
+	char *programs;   /* JSON: only these are in it; NULL: any */
 	char *watches;    /* JSON, as the preparer wants it back: sweep.c */
+	char *who;        /* hex: whose they are, for the next daemon */
+	size_t held;      /* bytes that are counted for its owner */
 	char *violations; /* JSON, a list: what the last sweep found, or NULL */
 	bool is_unswept;  /* it had a wall since */
+	bool has_pkill;   /* one of its execs waits for others to end */
 	int box_fd, work_fd;
-	int peer_fd;  /* who made it, as the kernel knows */
-	int asker_fd; /* who looked for it last: maybe another by now */
-	int slot;     /* of its run (notes.c), until its note tells of it */
+	uint64_t policy_age; /* the manager's, when they were asked for */
+	bool was_asked;      /* a person said yes to what they run, */
+	bool is_spent;       /* and that was used: it holds for one start */
+	int peer_fd;         /* who made it, as the kernel knows */
+	int asker_fd;        /* who looked for it last: maybe another by now */
+	int slot;            /* of its run (runs.c) */
 
 	/* the wall */
 	struct session *session;
@@ -281,8 +305,9 @@ struct box {
 	bool is_record_sent;
 	bool has_main; /* it was sent to the box and has not ended */
 	bool is_killed;
-	bool is_end_sent; /* its end is being recorded */
-	bool is_lost;     /* of an earlier daemon */
+	bool is_end_sent;  /* its end is being recorded, */
+	bool is_end_known; /* and now it is */
+	bool is_lost;      /* of an earlier daemon */
 	struct err start_err;
 	char run[33];
 	uint32_t number;
@@ -300,6 +325,8 @@ struct box {
 	int tty_fd;
 	bool is_in_closed;
 	uint64_t out_bytes, err_bytes;
+	bool keep_output; /* the policy wants it on the record */
+	struct capture kept[2];
 	struct alarm *drain_alarm, *hold_alarm;
 	struct log *log;
 	struct feed *feeds;
@@ -330,6 +357,7 @@ struct manager {
 	uint64_t memory_total;
 	unsigned int cpus;
 	char *policy_note;
+	uint64_t policy_age; /* how often it was read */
 	char scratch[FRONT_SCRATCH];
 
 	struct box *boxes;
@@ -344,11 +372,15 @@ struct manager {
 	struct ring *ring;
 	struct watch *watches;
 	unsigned int n_tars;
+	struct asking *questions; /* to a person, open */
 	struct turn *turns; /* at the parent's hands, and waiting for one */
 	struct runs *runs;
 	size_t kept_bytes; /* output of detached execs that have ended */
+	struct held *held; /* held.c */
+	size_t held_bytes;
 
 	bool is_draining, is_lost;
+	bool is_unclean;        /* something of a dead keeper is left */
 	unsigned int n_records; /* ends that are being recorded */
 	void (*drained)(void *arg);
 	void *drained_arg;
@@ -361,6 +393,7 @@ struct manager {
 
 /* ids.c */
 void id_make(char *ret, size_t n); /* n hex digits and NUL */
+bool id_check(const char *text, size_t n);
 void name_make(char *ret, size_t size);
 bool name_check(const char *name);
 
@@ -373,15 +406,19 @@ void box_unlink(struct box *b); /* from it */
 void box_touch(struct box *b);
 
 /* turns.c */
-enum turn_kind { TURN_PREPARE, TURN_IMAGE, TURN_ARCHIVE };
+enum turn_kind { TURN_PREPARE, TURN_IMAGE, TURN_ARCHIVE, TURN_SWEEP };
 struct turn_want {
 	enum turn_kind kind;
 	uid_t owner;
+	/* A person is asked about it: it is nobody's turn until the answer. */
+	void (*asked)(void *arg);
 };
 #define TURN_MAX_FDS 4
 /* As orders_ask() of the parent, when it is this peer's turn. */
 int turn_ask(struct manager *m, const struct turn_want *w, const int *fds,
 	     int n, order_done_fn *done, void *arg, struct err *err);
+/* Nobody waits any more for the one with this arg. */
+void turn_cancel(struct manager *m, const void *arg);
 
 /* prepare.c */
 typedef void prepared_fn(void *arg, const struct err *err);
@@ -390,6 +427,7 @@ int box_prepare(struct box *b, prepared_fn *done, void *arg, struct err *err);
 struct exec_made {
 	int work;
 	char *start;
+	bool keep_output;
 	bool no_program; /* it is not in the box */
 };
 typedef void exec_prepared_fn(void *arg, struct exec_made *made,
@@ -401,30 +439,60 @@ int exec_prepare(struct exec *e, exec_prepared_fn *done, void *arg,
 int box_identity(const struct box *b);
 /* ORDER_PREPARE with this document; NULL is refused. */
 struct json_t;
-int prepare_ask(struct box *b, const struct json_t *request, int who,
+struct prepare_want {
+	const struct json_t *request;
+	int who;
+	void (*asked)(void *arg); /* NULL: nobody is to be told */
+	bool is_late; /* ORDER_SWEEP, for which `who` is a document */
+};
+int prepare_ask(struct box *b, const struct prepare_want *want,
 		order_done_fn *done, void *arg, struct err *err);
+
+/* question.c: requests about which a person is asked just now */
+struct asking;
+/* Withdraws those for which nobody waits any more. */
+void questions_look(struct manager *m);
 
 /* sweep.c */
 /*
  * For a box of which nothing is left: `then` comes when all is looked at, or
  * at once; b->violations is there before.
  */
+bool box_has_watches(const struct box *b);
 void box_sweep(struct box *b, void (*then)(struct box *b));
-/* One of an earlier daemon: nobody is there as whom to look. */
-void box_sweep_is_late(struct box *b);
+/* The same for one of an earlier daemon; `then` may come at once. */
+void box_sweep_late(struct box *b, void (*then)(struct box *b));
+/* What was found, where its end was on the ledger before that. */
+void box_record_violations(struct box *b);
+
+/* held.c */
+/* Counts what it has now; err NULL: whatever the limit is. */
+int box_hold(struct box *b, struct err *err);
+void box_let_go(struct box *b);
+void held_free(struct manager *m);
 
 /* room.c */
 bool room_take(struct box *b);
 /* 0: it waits, box_have_room() or box_no_room() follow. */
 int room_wait(struct box *b, struct err *err);
-void room_leave(struct box *b); /* the queue */
-void room_give(struct box *b);  /* back */
+void room_leave(struct box *b);                       /* the queue */
+void room_none(const struct box *b, struct err *err); /* why it has none */
+int room_check_kept(const struct box *b, struct err *err);
+/* An error of keeper or box as one of ours. */
+int session_error(const struct err *err);
+void room_give(struct box *b); /* back */
 
 /* wall.c: the box's wall, whether or not its main program runs */
 void box_need(struct box *b, struct need *n,
 	      void (*fn)(struct need *n, const struct err *err));
 int box_open_wall(struct box *b, struct err *err);
 void box_close_wall(struct box *b);
+/* Forgets what was prepared under a policy that is no longer in force. */
+void box_renew(struct box *b);
+/* Before a start: also what a person said yes to, for a start before. */
+void box_renew_start(struct box *b);
+/* Whether what was prepared may not be started any more. */
+bool box_is_stale(const struct box *b);
 void box_have_room(struct box *b);
 void box_no_room(struct box *b);
 void box_wall_idle(struct box *b); /* files are done; maybe close it */
@@ -450,18 +518,13 @@ void box_feeds_over(struct box *b);
 bool box_has_laggard(struct box *b);
 
 /* notes.c */
+const char *cause_name_find(const char *name); /* NULL: there is none */
 int notes_store(struct box *b);
 void notes_remove(struct box *b);
 int notes_load(struct manager *m, struct err *err);
 /* Pure but for memory: a note's text into a new box; NULL if it is none. */
 struct box *note_parse(struct manager *m, const char *text, size_t len);
 char *note_dump(const struct box *b); /* NULL: no memory */
-/* Runs of execs that have begun and not ended. */
-int runs_open(struct manager *m, struct err *err);
-void runs_close(struct manager *m);
-int runs_add(struct manager *m, const char *run);
-void runs_drop(struct manager *m, int slot);
-
 /* events.c */
 void events_box(struct box *b, const char *action, const char *name,
 		const char *value);
@@ -475,10 +538,27 @@ struct end_facts {
 	const struct wire_outcome *outcome;
 	uint64_t out_bytes, err_bytes;
 	const char *violations; /* JSON, a list */
+	struct capture *kept;   /* of two streams, or NULL; they are emptied */
 };
 char *record_end(const struct end_facts *f);
 /* The same members of run.start for another run. */
 char *record_start(const char *start, const char *run);
+
+/* runs.c: runs that may be without an end on the ledger */
+int runs_open(struct manager *m, struct err *err); /* after notes_load() */
+void runs_close(struct manager *m);
+/* Sees to it that each run of an earlier front has an end, and one. */
+int runs_reconcile(struct manager *m, struct err *err);
+/* Before its start is sent; a slot, or -errno: then it may not start. */
+int runs_add(struct manager *m, const char *run, struct err *err);
+void runs_began(struct manager *m, int slot, const char *run);
+void runs_ending(struct manager *m, int slot, const char *run); /* before */
+void runs_drop(struct manager *m, int slot); /* its end is on the disk */
+/* Records an end for which nobody waits, and then drops the slot. */
+void runs_end(struct manager *m, int slot, const struct end_facts *facts);
+/* ORDER_SETTLE for the slot of an earlier front, -1: it left none. */
+int runs_settle(struct manager *m, int slot, const struct end_facts *facts,
+		order_done_fn *done, void *arg, struct err *err);
 
 /* exec.c */
 struct exec *exec_ref(struct exec *e);

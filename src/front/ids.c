@@ -62,3 +62,9 @@ bool name_check(const char *name)
 	return len >= 2 && len <= 128 && strchr(first, name[0]) &&
 	       strspn(name, rest) == len;
 }
+
+bool id_check(const char *text, size_t n)
+{
+	return text && strlen(text) == n &&
+	       strspn(text, "0123456789abcdef") == n;
+}

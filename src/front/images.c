@@ -57,7 +57,7 @@ static void last_words(struct image_run *r, struct err *err)
 	line = line ? line + 1 : text;
 	buf_init(&b, 8192);
 	visible_text(&b, line, len - (size_t)(line - text), 400);
-	(void)err_set(err, 1000 + r->exit_code, "%s",
+	(void)err_set(err, IMAGE_STATUS(r->exit_code), "%s",
 		      b.data && *b.data ? b.data : "cordon-image failed");
 	buf_done(&b);
 }
@@ -210,7 +210,7 @@ struct image_run *image_run(struct manager *m, const struct peer *peer,
 			    void *arg, struct err *err)
 {
 	/* What it may, the face has asked the policy. */
-	struct turn_want turn = { TURN_IMAGE, peer->uid };
+	struct turn_want turn = { .kind = TURN_IMAGE, .owner = peer->uid };
 	struct image_run *r;
 	int fds[4] = { NO_FD, NO_FD, NO_FD, NO_FD };
 	int ret = 0;

@@ -34,6 +34,7 @@
 #define DRAIN_US 2000000 /* pipes of a box of which nothing is left */
 
 static void end_step(struct box *b);
+static void end_early(struct box *b);
 
 /* ---- its output, into the log ---- */
 
@@ -72,6 +73,8 @@ static void read_stream(struct box *b, struct spout **s, int stream)
 			break;
 		}
 		*(stream == 1 ? &b->out_bytes : &b->err_bytes) += (uint64_t)n;
+		if (b->keep_output)
+			capture_add(&b->kept[stream - 1], data, (size_t)n);
 		if (box_log(b))
 			(void)log_add(b->log, stream, day_ns(), data,
 				      (size_t)n);
@@ -164,7 +167,7 @@ static void start_is_bad(struct box *b, const struct err *err)
 		b->start_err = *err;
 }
 
-/* From here on its note tells that it ran; or it has ended. */
+/* Its end is on the ledger, or it never began. */
 static void forget_run(struct box *b)
 {
 	runs_drop(b->m, b->slot);
@@ -178,8 +181,7 @@ static void is_running(struct box *b)
 	b->started_ns = day_ns();
 	b->finished_ns = 0;
 	box_touch(b);
-	if (notes_store(b) == 0)
-		forget_run(b);
+	(void)notes_store(b);
 	events_box(b, "start", NULL, NULL);
 	box_watch_time(b);
 	calls_end(&b->start_calls, NULL);
@@ -243,7 +245,7 @@ static void main_ended(void *arg, const struct wire_outcome *o)
 	if (b->is_starting && !b->is_killed) {
 		if (o->err.code) {
 			b->start_err = o->err;
-			b->start_err.code = MGR_SETUP;
+			b->start_err.code = session_error(&o->err);
 		} else if (o->exec_errno) {
 			why_not_started(b, o->exec_errno);
 		}
@@ -252,6 +254,8 @@ static void main_ended(void *arg, const struct wire_outcome *o)
 	box_close_wall(b);
 	if (!b->session)
 		end_step(b);
+	else
+		end_early(b);
 }
 
 static int send_main(struct box *b, struct err *err)
@@ -274,6 +278,7 @@ static int send_main(struct box *b, struct err *err)
 		return -err->code;
 	}
 	b->has_main = true;
+	b->is_spent = b->was_asked;
 	return 0;
 }
 
@@ -298,6 +303,10 @@ static void start_step(struct box *b)
 		 (!b->session || !b->is_ready || b->is_closing))
 		(void)err_set(&b->start_err, MGR_SETUP,
 			      "the box ended before it was used");
+	else if (!b->start_err.code && box_is_stale(b))
+		(void)err_set(&b->start_err, MGR_DENIED,
+			      "it must be judged again before it starts, and "
+			      "could not be; start it once more");
 	if (b->start_err.code) {
 		start_failed(b);
 	} else if (b->has_no_main) {
@@ -319,8 +328,12 @@ static void start_recorded(void *arg, const struct order_answer *a, int *fds,
 	(void)n;
 	b->has_record_answer = true;
 	b->is_recorded = !err.code;
-	if (err.code) {
-		forget_run(b);
+	if (!err.code) {
+		runs_began(b->m, b->slot, b->run);
+	} else {
+		/* Without an answer it may be on the disk all the same. */
+		if (err.code != EPIPE)
+			forget_run(b);
 		err.code = err.code == EPIPE ? MGR_LOST : MGR_SETUP;
 		(void)err_wrap(&err, "record the run, which therefore does "
 				     "not start");
@@ -340,10 +353,10 @@ static void send_start(struct box *b)
 	b->is_record_sent = b->is_run_used = true;
 	members = record_start(b->start, b->run);
 	/* Before: who comes after us must tell its end, whatever happens. */
-	b->slot = runs_add(b->m, b->run);
+	b->slot = runs_add(b->m, b->run, &err);
 	(void)box_ref(b);
-	if (orders_record(b->m->clerk, "run.start", members, start_recorded, b,
-			  &err) == 0)
+	if (b->slot >= 0 && orders_record(b->m->clerk, "run.start", members,
+					  start_recorded, b, &err) == 0)
 		return;
 	forget_run(b);
 	start_is_bad(b, &err);
@@ -375,9 +388,12 @@ void box_begin(struct box *b)
 	b->has_record_answer = b->has_no_main;
 	b->is_killed = b->has_outcome = b->oom_killed = b->is_lost = false;
 	b->out_bytes = b->err_bytes = 0;
+	capture_done(&b->kept[0]);
+	capture_done(&b->kept[1]);
 	free(take_ptr(b->error));
 	if (b->is_run_used)
 		id_make(b->run, 32);
+	box_renew_start(b);
 	/* Without blobs the record, too, is yet to be prepared. */
 	if (b->box_fd >= 0)
 		send_start(b);
@@ -462,6 +478,17 @@ static struct verdict judge(const struct box *b)
 	return v;
 }
 
+/* It had ended, and only the news of it were lost. */
+static void was_not_lost(struct box *b, const struct order_answer *a)
+{
+	b->is_lost = false;
+	box_record_violations(b);
+	b->exit_code = a->exit_code;
+	b->cause = cause_name_find(a->cause);
+	b->oom_killed = b->cause && strcmp(b->cause, "memory") == 0;
+	free(take_ptr(b->error));
+}
+
 static void end_recorded(void *arg, const struct order_answer *a, int *fds,
 			 int n)
 {
@@ -470,6 +497,15 @@ static void end_recorded(void *arg, const struct order_answer *a, int *fds,
 	(void)fds;
 	(void)n;
 	b->m->n_records--;
+	if (!a->err.code)
+		forget_run(b);
+	/* Without a clerk we end too, and the next front finds out. */
+	if (a->err.code == EPIPE) {
+		box_unref(b);
+		return;
+	}
+	if (a->settled == SETTLED_BEFORE)
+		was_not_lost(b, a);
 	if (a->err.code && !b->error) {
 		say("the end of box %.12s is not on the ledger: %s", b->id,
 		    a->err.text);
@@ -477,7 +513,9 @@ static void end_recorded(void *arg, const struct order_answer *a, int *fds,
 			     a->err.text) < 0)
 			b->error = NULL;
 	}
-	box_finish(b);
+	b->is_end_known = true;
+	if (!b->session)
+		box_finish(b);
 	box_unref(b);
 }
 
@@ -495,6 +533,7 @@ static void record_and_finish(struct box *b, const struct verdict *v)
 		.out_bytes = b->out_bytes,
 		.err_bytes = b->err_bytes,
 		.violations = b->violations,
+		.kept = b->keep_output ? b->kept : NULL,
 	};
 	_cleanup_free_ char *members = NULL;
 	struct order_answer failed = { 0 };
@@ -507,9 +546,16 @@ static void record_and_finish(struct box *b, const struct verdict *v)
 	 */
 	if (sessions_are_lost(b->m->sessions))
 		return;
-	members = record_end(&facts);
 	(void)box_ref(b);
 	b->m->n_records++;
+	if (b->is_lost) {
+		if (runs_settle(b->m, b->slot, &facts, end_recorded, b,
+				&failed.err) < 0)
+			end_recorded(b, &failed, NULL, 0);
+		return;
+	}
+	members = record_end(&facts);
+	runs_ending(b->m, b->slot, b->run);
 	if (orders_record(b->m->clerk, "run.end", members, end_recorded, b,
 			  &failed.err) < 0)
 		end_recorded(b, &failed, NULL, 0);
@@ -548,10 +594,27 @@ static void end_step(struct box *b)
 	alarm_clear(&b->hold_alarm);
 	inlet_close(&b->in);
 	fd_close(&b->tty_fd);
+	if (b->is_end_known) {
+		box_finish(b);
+		return;
+	}
 	if (b->is_end_sent)
 		return;
 	b->is_end_sent = true;
 	box_sweep(b, end_swept);
+}
+
+/*
+ * Its end is told when nothing of the box is left; what is known already, with
+ * all that it wrote, is recorded while the wall is closed.
+ */
+static void end_early(struct box *b)
+{
+	if (b->out || b->err || b->is_end_sent || !b->is_recorded ||
+	    b->start_err.code || box_has_watches(b))
+		return;
+	b->is_end_sent = true;
+	end_swept(b);
 }
 
 /* What keeps it from being started is told to all who wait for its start. */
@@ -590,13 +653,13 @@ void box_finish(struct box *b)
 	alarm_clear(&b->idle_alarm);
 	box_feeds_over(b);
 	b->is_starting = b->is_ending = b->is_recorded = false;
-	b->is_end_sent = false;
+	b->is_end_sent = b->is_end_known = false;
 	b->is_in_closed = false;
 	b->stop_sent = 0;
 	b->finished_ns = day_ns();
 	b->state = BOX_EXITED;
+	questions_look(b->m);
 	(void)notes_store(b);
-	forget_run(b);
 	(void)snprintf(code, sizeof(code), "%d", b->exit_code);
 	if (b->oom_killed)
 		events_box(b, "oom", NULL, NULL);
@@ -611,15 +674,20 @@ void box_finish(struct box *b)
 	box_unref(b); /* of box_begin() */
 }
 
-void box_lost(struct box *b)
+static void lost_swept(struct box *b)
 {
 	struct verdict v = { CAUSE_LOST, 125, 0 };
 
-	(void)box_ref(b);
-	b->is_ending = b->is_recorded = b->is_lost = true;
-	b->exit_code = v.exit_code;
-	b->cause = cause_name(v.cause);
-	b->error = strdup("lost: the daemon ended");
-	box_sweep_is_late(b);
 	record_and_finish(b, &v);
+}
+
+void box_lost(struct box *b)
+{
+	(void)box_ref(b);
+	b->is_recorded = !b->has_no_main; /* that is no run */
+	b->exit_code = 125;
+	b->cause = cause_name(CAUSE_LOST);
+	free(b->error);
+	b->error = strdup("lost: the daemon ended");
+	box_sweep_late(b, lost_swept);
 }

@@ -170,8 +170,11 @@ void call_end_text(struct call *c, int code, const char *fmt, ...)
 
 void call_drop(struct call *c)
 {
-	if (c)
-		c->is_dropped = true;
+	if (!c)
+		return;
+	c->is_dropped = true;
+	if (c->has_question)
+		questions_look(c->m);
 }
 
 void calls_add(struct call **list, struct call *c)

@@ -17,14 +17,18 @@
 #include "front/front.h"
 
 #define DRAIN_STOP_S 10 /* for one box, when the daemon ends */
+#define SETTLE_US    20000000
 
 void manager_limits_default(struct manager_limits *l)
 {
-	*l = (struct manager_limits){ .boxes = 512,
-				      .boxes_a_peer = 256,
+	*l = (struct manager_limits){ .boxes = WIRE_STAYING,
+				      .boxes_a_peer = WIRE_STAYING / 2,
 				      .waiting = 64,
 				      .wait_us = 10000000,
-				      .execs = 256 };
+				      .execs = 256,
+				      .execs_a_peer = WIRE_PROGRAMS / 2,
+				      .bytes_a_peer = (size_t)128 << 20,
+				      .bytes = (size_t)512 << 20 };
 }
 
 static void parent_told(void *arg, uint32_t type, int fd)
@@ -35,6 +39,7 @@ static void parent_told(void *arg, uint32_t type, int fd)
 	if (type == ORDER_POLICY && fd >= 0) {
 		char *note = doc_read(fd, &unused);
 
+		m->policy_age++;
 		if (note) {
 			free(m->policy_note);
 			m->policy_note = note;
@@ -166,11 +171,36 @@ struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 	raise_files();
 	look_at_machine(m);
 	if (open_state(m, err) < 0 || open_peers(m, err) < 0 ||
-	    notes_load(m, err) < 0 || runs_open(m, err) < 0) {
+	    notes_load(m, err) < 0 || runs_open(m, err) < 0 ||
+	    runs_reconcile(m, err) < 0) {
 		/* The process ends: nothing was begun that must be undone. */
 		return NULL;
 	}
 	return m;
+}
+
+static bool is_settled(const struct manager *m)
+{
+	for (const struct box *b = m->boxes; b; b = b->next)
+		if (b->is_lost && b->is_ending)
+			return false;
+	return m->n_records == 0;
+}
+
+static void settled_enough(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+void manager_settle(struct manager *m)
+{
+	struct alarm *patience = NULL;
+	bool is_over = false;
+
+	alarm_set(m, &patience, SETTLE_US, settled_enough, &is_over);
+	while (!is_settled(m) && !is_over && !m->is_lost)
+		(void)uv_run(m->loop, UV_RUN_ONCE);
+	alarm_clear(&patience);
 }
 
 void manager_ready(struct manager *m)
@@ -254,6 +284,7 @@ void manager_drain(struct manager *m, void (*done)(void *arg), void *arg)
 			next = b->next;
 			drain_box(b);
 		}
+		questions_look(m);
 	}
 	alarm_set(m, &m->drain_alarm, 1000, drain_tick, m);
 }
@@ -287,6 +318,7 @@ void manager_free(struct manager *m)
 	runs_close(m);
 	events_free(m);
 	ends_free(m);
+	held_free(m);
 	fd_close(&m->boxes_fd);
 	fd_close(&m->logs_fd);
 	fd_close(&m->null_fd);

@@ -37,6 +37,7 @@ enum mgr_error {
 	MGR_NAME_TAKEN = EEXIST,
 	MGR_INVALID = EINVAL, /* a bad value */
 	MGR_DENIED = EPERM,   /* policy or design */
+	MGR_ASKED = ETIME,    /* a person was, and has not answered yet */
 	MGR_NO_IMAGE = ENODATA,
 	MGR_NOT_RUNNING = ESRCH,
 	MGR_IS_RUNNING = EALREADY,  /* start; remove without force */
@@ -85,6 +86,7 @@ struct box_want {
 	const char *name;           /* NULL: one is made up */
 	const char *const *command; /* NULL-terminated; NULL: the image's */
 	const char *code;  /* JSON list (orders.h), instead of a command */
+	const char *input; /* orders.h: stdin, where all of it is known */
 	const char *extra; /* JSON, may be NULL */
 	bool has_no_main;  /* it lives until it is stopped */
 	bool clamp;
@@ -236,6 +238,7 @@ struct feed *box_logs(struct box *b, const struct log_want *want,
 struct exec_want {
 	const char *const *command;
 	const char *code;       /* JSON list (orders.h), instead of it */
+	const char *input;      /* as in box_want */
 	const char *const *env; /* K=V or K */
 	const char *workdir;    /* NULL: the box's */
 	const char *user;       /* NULL or "": the box's */
@@ -305,10 +308,16 @@ struct call *files_read(struct box *b, const char *path,
 			const struct sink *sink, struct feed **ret_feed,
 			file_stat_fn *done, void *arg);
 
+enum {
+	FILES_PUT_NO_OVERWRITE = 1 << 0, /* a file for a directory, or back */
+	FILES_PUT_IDS = 1 << 1, /* the archive's owners, where the box has
+				 * such users; else all is its own user's */
+};
+
 /* A tar (plain or gzip), piece by piece, unpacked at a directory. */
 struct files_writer;
 struct files_writer *files_write(struct box *b, const char *path,
-				 bool no_overwrite, mgr_done_fn *done,
+				 unsigned int flags, mgr_done_fn *done,
 				 void *arg, struct err *err);
 /* How many bytes were taken; less: wait for `ready` (arg: that of `done`). */
 size_t files_writer_add(struct files_writer *w, const char *data, size_t len);
@@ -372,10 +381,14 @@ void events_tell(struct manager *m, const struct event *e);
 /* ---- images: cordon-image, run by the parent ---- */
 
 struct image_run; /* one of these */
+
+/* How it ended, as an error: beyond all of MGR_*. */
+#define IMAGE_STATUS(status) (1000 + (status))
+
 /*
  * `args` as of cordon-image(1), NULL-terminated. Its standard output goes to
  * `sink` (stream 1), what it says on standard error is kept for `done`, whose
- * err has its last line when it failed, and its exit status as code + 1000.
+ * err has its last line when it failed, and its exit status as IMAGE_STATUS().
  * Without input, its standard input is empty.
  */
 struct image_run *image_run(struct manager *m, const struct peer *peer,
@@ -391,17 +404,25 @@ void image_run_drop(struct image_run *r);
 /* ---- the manager itself ---- */
 
 struct manager_limits {
-	unsigned int boxes;        /* alive at once, all peers: 512 */
+	unsigned int boxes;        /* alive at once, all peers: 512, at most */
 	unsigned int boxes_a_peer; /* 256 */
 	unsigned int waiting;      /* starts that wait for room: 64 */
 	uint64_t wait_us;          /* that long at most: 10 s */
 	unsigned int execs;        /* running in one box: 256 */
+	unsigned int execs_a_peer; /* made or running, in all boxes: 2048 */
+	size_t bytes_a_peer;       /* of requests that are held: 128 MiB */
+	size_t bytes;              /* the same of all peers: 512 MiB */
 };
 void manager_limits_default(struct manager_limits *l);
 
 /* Takes the descriptors of orders.h from 3 on; reads its notes. */
 struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 			    struct err *err);
+/*
+ * Turns the loop until it is known what became of boxes of an earlier daemon,
+ * for some seconds at most; before anybody can ask.
+ */
+void manager_settle(struct manager *m);
 /* The faces listen: the parent is told. */
 void manager_ready(struct manager *m);
 /*

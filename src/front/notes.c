@@ -7,9 +7,7 @@
  *                 of the state is what was last told to clients; a box that
  *                 was running when the daemon ended is lost, which is told by
  *                 the next one, once.
- * runs            the programs that were executed in boxes and have not ended:
- *                 slots of 32 bytes, each the id of a run or zeros. The next
- *                 daemon records their end.
+ * open-runs       runs that may be without an end on the ledger (runs.c).
  *
  * Nothing here is synced: after a crash of the machine itself a note may be
  * missing or empty, and such a box is then unknown. The ledger is on the disk.
@@ -31,8 +29,6 @@
 #include "front/doc.h"
 #include "front/front.h"
 
-#define RUN_SIZE  32
-#define MAX_RUNS  65536
 #define NOTE_FORM 1
 
 /* The members that are plain copies of one of the box. */
@@ -52,10 +48,12 @@ static const struct member members[] = {
 	M("extra", extra, 's'),
 	M("command", command, 's'),
 	M("code", code, 's'),
+	M("input", input, 's'),
 	M("spec", spec, 's'),
 	M("warnings", warnings, 's'),
 	M("clamped", clamped, 's'),
 	M("watches", watches, 's'),
+	M("who", who, 's'),
 	M("image", image, 's'),
 	M("error", error, 's'),
 	M("has_no_main", has_no_main, 'b'),
@@ -217,18 +215,11 @@ static bool get(struct box *b, const struct member *m, const json_t *o)
 	return true;
 }
 
-static bool is_hex(const char *text, size_t n)
+const char *cause_name_find(const char *name)
 {
-	return text && strlen(text) == n &&
-	       strspn(text, "0123456789abcdef") == n;
-}
+	enum cause cause = name ? cause_parse(name) : CAUSES;
 
-static const char *find_cause(const char *name)
-{
-	for (int i = 0; name && i < CAUSES; i++)
-		if (strcmp(cause_name((enum cause)i), name) == 0)
-			return cause_name((enum cause)i);
-	return NULL;
+	return cause < CAUSES ? cause_name(cause) : NULL;
 }
 
 static bool is_json(const char *text, bool is_list)
@@ -261,8 +252,8 @@ static bool fill(struct box *b, const json_t *o)
 	int64_t owner = doc_int(o, "owner", -1);
 	int64_t restarts = doc_int(o, "restarts", 0);
 
-	if (doc_int(o, "form", 0) != NOTE_FORM || !is_hex(id, 64) || !name ||
-	    !name_check(name) || !is_hex(run, 32) || !state || owner < 0 ||
+	if (doc_int(o, "form", 0) != NOTE_FORM || !id_check(id, 64) || !name ||
+	    !name_check(name) || !id_check(run, 32) || !state || owner < 0 ||
 	    owner >= UINT32_MAX || restarts < 0 || restarts > INT32_MAX)
 		return false;
 	memcpy(b->id, id, 65);
@@ -270,7 +261,7 @@ static bool fill(struct box *b, const json_t *o)
 	(void)snprintf(b->name, sizeof(b->name), "%s", name);
 	b->owner = (uid_t)owner;
 	b->restarts = (unsigned int)restarts;
-	b->cause = find_cause(doc_str(o, "cause"));
+	b->cause = cause_name_find(doc_str(o, "cause"));
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		if (!get(b, &members[i], o))
 			return false;
@@ -290,6 +281,7 @@ struct box *note_parse(struct manager *m, const char *text, size_t len)
 
 	if (b && fill(b, o)) {
 		b->is_made = true;
+		(void)box_hold(b, NULL);
 	} else if (b) {
 		box_unref(b);
 		b = NULL;
@@ -385,7 +377,6 @@ int notes_load(struct manager *m, struct err *err)
 {
 	int fd = openat(m->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-	struct box *next;
 
 	if (!d) {
 		fd_close(&fd);
@@ -394,109 +385,5 @@ int notes_load(struct manager *m, struct err *err)
 	load_all(m, d);
 	(void)closedir(d);
 	sweep_logs(m);
-	for (struct box *b = m->boxes; b; b = next) {
-		next = b->next;
-		if (b->state == BOX_RUNNING)
-			box_lost(b);
-	}
 	return 0;
-}
-
-/* ---- runs ---- */
-
-struct runs {
-	int fd;
-	size_t n;
-	unsigned char used[MAX_RUNS / 8];
-};
-
-static void lost_recorded(void *arg, const struct order_answer *a, int *fds,
-			  int n)
-{
-	struct manager *m = arg;
-
-	(void)a;
-	(void)fds;
-	(void)n;
-	m->n_records--;
-}
-
-static void tell_lost(struct manager *m, const char *run)
-{
-	struct end_facts facts = { .run = run,
-				   .cause = cause_name(CAUSE_LOST),
-				   .status = "error",
-				   .message = "lost: the daemon ended",
-				   .exit_code = 125 };
-	_cleanup_free_ char *text = record_end(&facts);
-	struct err err = { 0 };
-
-	m->n_records++;
-	if (orders_record(m->clerk, "run.end", text, lost_recorded, m, &err) <
-	    0)
-		m->n_records--;
-}
-
-/* Its box's note tells of it already. */
-static bool is_noted(const struct manager *m, const char *run)
-{
-	for (const struct box *b = m->boxes; b; b = b->next)
-		if (b->is_lost && strcmp(b->run, run) == 0)
-			return true;
-	return false;
-}
-
-int runs_open(struct manager *m, struct err *err)
-{
-	char run[RUN_SIZE + 1] = "";
-
-	m->runs = calloc(1, sizeof(*m->runs));
-	if (!m->runs)
-		return err_set(err, ENOMEM, "out of memory");
-	m->runs->fd = openat(m->state_fd, "runs",
-			     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (m->runs->fd < 0)
-		return err_errno(err, errno, "open 'runs'");
-	for (off_t i = 0; i < MAX_RUNS; i++) {
-		if (pread(m->runs->fd, run, RUN_SIZE, i * RUN_SIZE) != RUN_SIZE)
-			break;
-		if (is_hex(run, RUN_SIZE) && !is_noted(m, run))
-			tell_lost(m, run);
-	}
-	if (ftruncate(m->runs->fd, 0) < 0)
-		return err_errno(err, errno, "empty 'runs'");
-	return 0;
-}
-
-void runs_close(struct manager *m)
-{
-	if (m->runs)
-		fd_close(&m->runs->fd);
-	free(take_ptr(m->runs));
-}
-
-int runs_add(struct manager *m, const char *run)
-{
-	struct runs *r = m->runs;
-
-	for (int i = 0; i < MAX_RUNS; i++) {
-		if (r->used[i / 8] & 1U << i % 8)
-			continue;
-		if (pwrite(r->fd, run, RUN_SIZE, (off_t)i * RUN_SIZE) !=
-		    RUN_SIZE)
-			return -EIO;
-		r->used[i / 8] |= (unsigned char)(1U << i % 8);
-		return i;
-	}
-	return -ENOSPC;
-}
-
-void runs_drop(struct manager *m, int slot)
-{
-	static const char zeros[RUN_SIZE];
-
-	if (slot < 0)
-		return;
-	(void)!pwrite(m->runs->fd, zeros, RUN_SIZE, (off_t)slot * RUN_SIZE);
-	m->runs->used[slot / 8] &= (unsigned char)~(1U << slot % 8);
 }

@@ -30,6 +30,7 @@ struct asked {
 	int fds[ORDERS_MAX_FDS]; /* not yet sent */
 	int n_fds;
 	order_done_fn *done;
+	void (*asked)(void *arg);
 	void *arg;
 };
 
@@ -38,6 +39,7 @@ struct orders {
 	int sock;
 	uint32_t last;
 	unsigned int n;
+	uint64_t position;                 /* that an answer named last */
 	struct asked *sent;                /* wait for an answer */
 	struct asked *waiting, **wait_end; /* wait to be sent */
 	order_told_fn *told;
@@ -132,6 +134,8 @@ static void answered(struct orders *o, const struct order_answer *answer,
 {
 	struct asked **p = &o->sent;
 
+	if (answer->position)
+		o->position = answer->position;
 	while (*p && (*p)->order.number != answer->number)
 		p = &(*p)->next;
 	if (*p) {
@@ -142,6 +146,16 @@ static void answered(struct orders *o, const struct order_answer *answer,
 		return;
 	}
 	close_fds(fds, n);
+}
+
+/* A person is asked about one that waits for its answer. */
+static void is_asked(struct orders *o, uint32_t number)
+{
+	for (struct asked *a = o->sent; a; a = a->next)
+		if (a->order.number == number && a->asked) {
+			a->asked(a->arg);
+			return;
+		}
 }
 
 /* One message; false when there is none, or nobody any more. */
@@ -162,6 +176,11 @@ static bool receive(struct orders *o)
 	if (len >= (ssize_t)sizeof(msg.answer) && msg.type == ORDER_ANSWER) {
 		msg.answer.err.text[sizeof(msg.answer.err.text) - 1] = '\0';
 		answered(o, &msg.answer, fds, n);
+		return o->sock >= 0;
+	}
+	if (len == (ssize_t)sizeof(msg.order) && msg.type == ORDER_ASKED) {
+		is_asked(o, msg.order.number);
+		close_fds(fds, n);
 		return o->sock >= 0;
 	}
 	if (len == (ssize_t)sizeof(msg.order)) {
@@ -253,11 +272,19 @@ int orders_ask(struct orders *o, const struct order_want *want,
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return err_set(err, ENOMEM, "out of memory");
-	a->order = (struct order){ .type = want->type, .number = ++o->last };
+	a->order = (struct order){ .type = want->type,
+				   .number = want->number ? want->number
+							  : ++o->last };
+	a->order.from = want->from;
+	a->order.may_be_new = want->may_be_new;
+	if (want->run)
+		(void)snprintf(a->order.run, sizeof(a->order.run), "%s",
+			       want->run);
 	if (want->kind)
 		(void)snprintf(a->order.kind, sizeof(a->order.kind), "%s",
 			       want->kind);
 	a->done = done;
+	a->asked = want->asked;
 	a->arg = arg;
 	r = keep_fds(a, want->fds, want->n_fds);
 	if (r < 0) {
@@ -273,16 +300,44 @@ int orders_ask(struct orders *o, const struct order_want *want,
 	return 0;
 }
 
+void orders_cancel(struct orders *o, const void *arg)
+{
+	struct order_want want = { .type = ORDER_CANCEL };
+	struct err unused;
+
+	for (const struct asked *a = o->sent; a; a = a->next)
+		if (a->arg == arg)
+			want.number = a->order.number;
+	if (want.number)
+		(void)orders_ask(o, &want, NULL, NULL, &unused);
+}
+
+int orders_send_text(struct orders *o, const struct order_want *want,
+		     const char *text, order_done_fn *done, void *arg,
+		     struct err *err)
+{
+	_cleanup_fd_ int fd = NO_FD;
+	struct order_want w = *want;
+
+	if (!text)
+		return err_set(err, ENOMEM, "out of memory");
+	fd = doc_seal(text, strlen(text));
+	if (fd < 0)
+		return err_errno(err, -fd, "write a record");
+	w.fds = &fd;
+	w.n_fds = 1;
+	return orders_ask(o, &w, done, arg, err);
+}
+
 int orders_record(struct orders *o, const char *kind, const char *members,
 		  order_done_fn *done, void *arg, struct err *err)
 {
-	_cleanup_fd_ int fd = NO_FD;
+	const struct order_want want = { .type = ORDER_RECORD, .kind = kind };
 
-	if (!members)
-		return err_set(err, ENOMEM, "out of memory");
-	fd = doc_seal(members, strlen(members));
-	if (fd < 0)
-		return err_errno(err, -fd, "write a record");
-	return orders_ask(o, &(struct order_want){ ORDER_RECORD, kind, &fd, 1 },
-			  done, arg, err);
+	return orders_send_text(o, &want, members, done, arg, err);
+}
+
+uint64_t orders_position(const struct orders *o)
+{
+	return o ? o->position : 0;
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/util.h"
@@ -151,7 +152,12 @@ int pipe_make(int ret[2], bool is_input)
 		return -errno;
 	ret[0] = is_input ? p[1] : p[0];
 	ret[1] = is_input ? p[0] : p[1];
-	if (fcntl(ret[0], F_SETFL, O_NONBLOCK) < 0) {
+	/*
+	 * Its program is another user, and may open it once more by name
+	 * (/dev/stdout); in that direction alone.
+	 */
+	if (fcntl(ret[0], F_SETFL, O_NONBLOCK) < 0 ||
+	    fchmod(ret[1], is_input ? 0604 : 0602) < 0) {
 		int r = -errno;
 
 		fd_close(&ret[0]);

@@ -18,6 +18,7 @@
 #include "front/doc.h"
 #include "front/exec.h"
 #include "front/front.h"
+#include "front/question.h"
 
 int box_identity(const struct box *b)
 {
@@ -36,8 +37,11 @@ int box_identity(const struct box *b)
 
 static int map_code(const struct order_answer *a)
 {
-	if (a->err.code == MGR_NO_IMAGE)
-		return MGR_NO_IMAGE;
+	if (a->err.code == MGR_NO_IMAGE || a->err.code == MGR_ASKED)
+		return a->err.code;
+	/* A question that was withdrawn: of what ends. */
+	if (a->err.code == ECANCELED)
+		return MGR_REMOVING;
 	switch (a->refused) {
 	case REFUSED_DENIED:
 		return MGR_DENIED;
@@ -73,13 +77,17 @@ static void record_denial(struct box *b, const json_t *o, const char *run,
 				   .box = b,
 				   .exit_code = 126 };
 	_cleanup_free_ char *start = doc_dump(o, "start");
-	_cleanup_free_ char *end = record_end(&facts);
 	struct err unused;
+	int slot;
 
-	if (start && orders_record(b->m->clerk, "run.start", start, NULL, NULL,
-				   &unused) == 0)
-		(void)orders_record(b->m->clerk, "run.end", end, NULL, NULL,
-				    &unused);
+	if (!start)
+		return;
+	slot = runs_add(b->m, run, &unused);
+	if (orders_record(b->m->clerk, "run.start", start, NULL, NULL,
+			  &unused) == 0)
+		runs_end(b->m, slot, &facts);
+	else
+		runs_drop(b->m, slot);
 }
 
 /* The refusal in words, where the answer has some. */
@@ -98,15 +106,18 @@ static void explain(struct box *b, const char *run,
 	json_decref(o);
 }
 
-int prepare_ask(struct box *b, const json_t *request, int who,
+int prepare_ask(struct box *b, const struct prepare_want *want,
 		order_done_fn *done, void *arg, struct err *err)
 {
+	const struct turn_want turn = { want->is_late ? TURN_SWEEP
+						      : TURN_PREPARE,
+					b->owner, want->asked };
 	_cleanup_free_ char *text = NULL;
 	_cleanup_fd_ int doc = NO_FD;
 	int fds[2];
 
-	if (request)
-		text = doc_text(request);
+	if (want->request)
+		text = doc_text(want->request);
 	if (!text)
 		return err_set(err, MGR_INVALID,
 			       "the request is not valid JSON in UTF-8");
@@ -114,30 +125,13 @@ int prepare_ask(struct box *b, const json_t *request, int who,
 	if (doc < 0)
 		return err_errno(err, -doc, "write a request");
 	fds[0] = doc;
-	fds[1] = who;
-	return turn_ask(b->m, &(struct turn_want){ TURN_PREPARE, b->owner },
-			fds, 2, done, arg, err);
+	fds[1] = want->who;
+	return turn_ask(b->m, &turn, fds, 2, done, arg, err);
 }
 
 static json_t *parse_value(const char *text)
 {
 	return text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-}
-
-struct asking {
-	struct box *box;   /* a reference */
-	struct exec *exec; /* a reference, or NULL */
-	prepared_fn *done;
-	exec_prepared_fn *exec_done;
-	void *arg;
-};
-
-static void asking_free(struct asking *a)
-{
-	if (a->exec)
-		exec_unref(a->exec);
-	box_unref(a->box);
-	free(a);
 }
 
 /* ---- a box ---- */
@@ -187,8 +181,13 @@ static int take_answer(struct box *b, const char *text, struct err *err)
 	set_text(&b->warnings, doc_dump(o, "warnings"));
 	set_text(&b->clamped, doc_dump(o, "clamped"));
 	set_text(&b->start, doc_dump(o, "start"));
+	b->keep_output = json_is_true(json_object_get(o, "keep_output"));
 	set_text(&b->watches, doc_dump(o, "watches"));
+	set_text(&b->who, doc_str(o, "who") ? strdup(doc_str(o, "who")) : NULL);
+	set_text(&b->programs, doc_dump(o, "programs"));
 	set_text(&b->image, strdup(image ? image : "host"));
+	b->was_asked = json_is_true(json_object_get(o, "asked"));
+	b->is_spent = false;
 	if (strcmp(b->face, "docker") == 0)
 		tighten(b, json_object_get(o, "docker"));
 	json_decref(o);
@@ -210,6 +209,7 @@ static void box_answer(void *arg, const struct order_answer *answer, int *fds,
 	struct box *b = a->box;
 	struct err err = { 0 };
 
+	asking_over(a);
 	if (answer->err.code || answer->refused) {
 		explain(b, b->run, answer, n > 0 ? fds[n - 1] : NO_FD, &err);
 	} else if (n != (b->has_no_main ? 2 : 3)) {
@@ -229,6 +229,14 @@ static void box_answer(void *arg, const struct order_answer *answer, int *fds,
 	asking_free(a);
 }
 
+/* A yes is for this input; for any only where it says so. */
+static bool put_stdin(json_t *o, const char *input, bool is_open)
+{
+	if (!input && !is_open)
+		return true;
+	return doc_put(o, "stdin", json_string(input ? input : "open"));
+}
+
 /* Without a single member it would be another request: NULL. */
 static json_t *box_request(const struct box *b)
 {
@@ -237,6 +245,7 @@ static json_t *box_request(const struct box *b)
 	if (doc_put(o, "settings", parse_value(b->settings)) &&
 	    (!b->command || doc_put(o, "command", parse_value(b->command))) &&
 	    (!b->code || doc_put(o, "code", parse_value(b->code))) &&
+	    put_stdin(o, b->input, b->open_stdin || b->tty) &&
 	    (!b->has_no_main || doc_put(o, "box_only", json_true())) &&
 	    doc_put(o, "run", json_string(b->run)) &&
 	    doc_put(o, "box", json_string(b->id)) &&
@@ -262,10 +271,14 @@ int box_prepare(struct box *b, prepared_fn *done, void *arg, struct err *err)
 	if (!a)
 		return err_set(err, ENOMEM, "out of memory");
 	*a = (struct asking){ .box = box_ref(b), .done = done, .arg = arg };
+	b->policy_age = b->m->policy_age;
 	if (!b->run[0])
 		id_make(b->run, 32);
 	request = box_request(b);
-	r = prepare_ask(b, request, who, box_answer, a, err);
+	r = prepare_ask(b,
+			&(struct prepare_want){ request, who, asking_asked,
+						false },
+			box_answer, a, err);
 	json_decref(request);
 	if (r < 0)
 		asking_free(a);
@@ -334,11 +347,15 @@ static json_t *exec_request(const struct exec *e)
 	if (put_words(command, &e->command, e->shim_skip) &&
 	    doc_put(o, "settings", exec_settings(e)) &&
 	    (!e->code || doc_put(o, "code", parse_value(e->code))) &&
+	    put_stdin(o, e->input, e->has_stdin || e->tty) &&
 	    (!e->command.n || doc_put(o, "command", json_incref(command))) &&
 	    doc_put(o, "run", json_string(e->run)) &&
 	    doc_put(o, "box", json_string(e->box->id)) &&
 	    doc_put(o, "face", json_string(e->box->face)) &&
 	    doc_put(o, "clamp", json_boolean(e->box->clamp)) &&
+	    (!e->user || doc_put(o, "as_user", json_true())) &&
+	    (!e->box->programs ||
+	     doc_put(o, "programs", parse_value(e->box->programs))) &&
 	    doc_put(o, "exec", json_true())) {
 		json_decref(command);
 		return o;
@@ -355,6 +372,7 @@ static void exec_answer(void *arg, const struct order_answer *answer, int *fds,
 	struct exec_made made = { .work = NO_FD };
 	struct err err = { 0 };
 
+	asking_over(a);
 	if (answer->err.code || answer->refused) {
 		explain(a->box, a->exec->run, answer,
 			n > 0 ? fds[n - 1] : NO_FD, &err);
@@ -367,6 +385,8 @@ static void exec_answer(void *arg, const struct order_answer *answer, int *fds,
 
 		made.work = take_fd(&fds[n - 2]);
 		made.start = doc_dump(o, "start");
+		made.keep_output = json_is_true(
+			json_object_get(o, "keep_output"));
 		json_decref(o);
 		if (!made.start && !err.code)
 			(void)err_set(&err, MGR_SETUP,
@@ -397,8 +417,12 @@ int exec_prepare(struct exec *e, exec_prepared_fn *done, void *arg,
 			      .exec = exec_ref(e),
 			      .exec_done = done,
 			      .arg = arg };
+	e->policy_age = e->m->policy_age;
 	request = exec_request(e);
-	r = prepare_ask(e->box, request, who, exec_answer, a, err);
+	r = prepare_ask(e->box,
+			&(struct prepare_want){ request, who, asking_asked,
+						false },
+			exec_answer, a, err);
 	json_decref(request);
 	if (r < 0)
 		asking_free(a);

@@ -27,6 +27,14 @@ static size_t take_denials(const json_t *list, struct ledger_denial *ret)
 	return n;
 }
 
+/* Its first and last part, which the record then has in one piece. */
+static void take_kept(struct capture *c, struct ledger_stream *ret)
+{
+	size_t cut = 0;
+
+	ret->kept = capture_take(c, &ret->len, &cut);
+}
+
 char *record_end(const struct end_facts *f)
 {
 	json_t *list = f->violations ? json_loads(f->violations, 0, NULL)
@@ -53,6 +61,11 @@ char *record_end(const struct end_facts *f)
 	};
 	char *members;
 
+	if (f->kept) {
+		take_kept(&f->kept[0], &end.out);
+		take_kept(&f->kept[1], &end.err);
+		end.keep_output = true;
+	}
 	if (o) {
 		end.wall_ms = o->wall_us / 1000;
 		end.cpu_ms = o->cpu_us / 1000;
@@ -66,6 +79,8 @@ char *record_end(const struct end_facts *f)
 			missing[n++] = layer_name((enum wire_layer)i);
 	missing[n] = NULL;
 	members = ledger_run_end_members(&end);
+	free((void *)end.out.kept);
+	free((void *)end.err.kept);
 	json_decref(list);
 	return members;
 }

@@ -67,6 +67,39 @@ static void waited_long(void *arg)
 	box_no_room(b);
 }
 
+void room_none(const struct box *b, struct err *err)
+{
+	const struct manager *m = b->m;
+	unsigned int n = count_of_peer(m, b->owner);
+
+	if (n >= m->limits.boxes_a_peer)
+		(void)err_set(err, MGR_BUSY,
+			      "%u boxes of this user are alive, which is the "
+			      "limit for one user; stop one",
+			      n);
+	else
+		(void)err_set(err, MGR_BUSY,
+			      "%u boxes are alive, which is the limit "
+			      "(--max-boxes)",
+			      m->n_live);
+}
+
+/* Disks of boxes that are stopped are the keeper's memory. */
+int room_check_kept(const struct box *b, struct err *err)
+{
+	unsigned int n = 0;
+
+	for (const struct box *o = b->m->boxes; o; o = o->next)
+		n += o != b && o->owner == b->owner &&
+		     (o->is_shelved || o->session);
+	if (b->is_shelved || n < WIRE_SHELVES / 2)
+		return 0;
+	return err_set(err, MGR_BUSY,
+		       "files of %u boxes of this user are kept, which is the "
+		       "limit; remove some",
+		       n);
+}
+
 int room_wait(struct box *b, struct err *err)
 {
 	struct manager *m = b->m;
@@ -74,11 +107,10 @@ int room_wait(struct box *b, struct err *err)
 
 	if (m->is_draining)
 		return err_set(err, MGR_BUSY, "the daemon is stopping");
-	if (m->n_queued >= m->limits.waiting)
-		return err_set(err, MGR_BUSY,
-			       "%u boxes are alive, which is the limit, and %u "
-			       "wait",
-			       m->n_live, m->n_queued);
+	if (m->n_queued >= m->limits.waiting) {
+		room_none(b, err);
+		return err_wrap(err, "%u boxes wait already", m->n_queued);
+	}
 	while (*p)
 		p = &(*p)->room_next;
 	*p = b;

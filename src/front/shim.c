@@ -201,10 +201,17 @@ void shim_victim_ended(struct exec *victim)
 {
 	struct exec *next;
 
+	if (!victim->box->has_pkill)
+		return;
+	victim->box->has_pkill = false;
 	for (struct exec *e = victim->box->execs; e; e = next) {
 		next = e->next;
-		if (e->shim == SHIM_PKILL && e->state == EXEC_STARTING &&
-		    e->n_killed > 0 && !has_victims(e))
+		if (e->shim != SHIM_PKILL || e->state != EXEC_STARTING ||
+		    e->n_killed == 0)
+			continue;
+		if (has_victims(e))
+			victim->box->has_pkill = true;
+		else
 			pkill_over(e, 0);
 	}
 }
@@ -220,6 +227,7 @@ static bool pkill_start(struct exec *e)
 		return false;
 	e->started_ns = day_ns();
 	call_end(take_ptr(e->start_call), NULL);
+	e->box->has_pkill = e->box->has_pkill || e->n_killed > 0;
 	if (e->n_killed == 0)
 		pkill_over(e, 1);
 	else
@@ -275,6 +283,7 @@ static void prepared_again(void *arg, struct exec_made *made,
 	free(e->start);
 	e->work_fd = take_fd(&made->work);
 	e->start = take_ptr(made->start);
+	e->keep_output = made->keep_output;
 	exec_begin(e);
 }
 
@@ -288,13 +297,11 @@ static void end_first(struct exec *e)
 					      "it was to run is run directly",
 				   .box = e->box,
 				   .exit_code = 127 };
-	_cleanup_free_ char *members = record_end(&facts);
-	struct err unused;
 
 	if (e->is_recorded)
-		(void)orders_record(e->m->clerk, "run.end", members, NULL, NULL,
-				    &unused);
-	runs_drop(e->m, e->slot);
+		runs_end(e->m, e->slot, &facts);
+	else
+		runs_drop(e->m, e->slot);
 	e->slot = -1;
 	e->is_recorded = false;
 	id_make(e->run, 32);

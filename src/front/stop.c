@@ -85,6 +85,7 @@ static void stop_early(struct box *b)
 {
 	b->is_killed = true;
 	room_leave(b);
+	questions_look(b->m);
 	if (b->session)
 		box_close_wall(b);
 	else if (b->is_starting && !b->has_wall_answer)
@@ -208,6 +209,7 @@ void box_remove_now(struct box *b)
 	ends_add(b);
 	b->state = BOX_GONE;
 	events_box(b, "destroy", NULL, NULL);
+	questions_look(b->m);
 	box_tell_waiters(b, true);
 	(void)err_set(&err, MGR_REMOVING, "it was removed");
 	calls_end(&b->start_calls, &err);

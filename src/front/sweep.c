@@ -24,7 +24,7 @@ struct sweeping {
 	void (*then)(struct box *b);
 };
 
-static bool has_watches(const struct box *b)
+bool box_has_watches(const struct box *b)
 {
 	return b->watches && strcmp(b->watches, "[]") != 0;
 }
@@ -149,9 +149,9 @@ static json_t *sweep_request(const struct box *b)
 	return NULL;
 }
 
-static int ask(struct box *b, void (*then)(struct box *b), struct err *err)
+static int ask(struct box *b, int who, bool is_late,
+	       void (*then)(struct box *b), struct err *err)
 {
-	int who = box_identity(b);
 	struct sweeping *s;
 	json_t *request;
 	int r;
@@ -163,7 +163,9 @@ static int ask(struct box *b, void (*then)(struct box *b), struct err *err)
 		return err_set(err, ENOMEM, "out of memory");
 	*s = (struct sweeping){ box_ref(b), then };
 	request = sweep_request(b);
-	r = prepare_ask(b, request, who, was_swept, s, err);
+	r = prepare_ask(b,
+			&(struct prepare_want){ request, who, NULL, is_late },
+			was_swept, s, err);
 	json_decref(request);
 	if (r < 0) {
 		box_unref(b);
@@ -186,26 +188,80 @@ void box_sweep(struct box *b, void (*then)(struct box *b))
 
 	free(take_ptr(b->violations));
 	/* Without a keeper we end too: the next front tells what is lost. */
-	if (!b->is_unswept || !has_watches(b) ||
+	if (!b->is_unswept || !box_has_watches(b) ||
 	    sessions_are_lost(b->m->sessions)) {
 		then(b);
 		return;
 	}
 	b->is_unswept = false;
 	b->m->n_records++;
-	if (ask(b, then, &err) == 0)
+	if (ask(b, box_identity(b), false, then, &err) == 0)
 		return;
 	b->m->n_records--;
 	tell_failure(b, &err);
 	then(b);
 }
 
-void box_sweep_is_late(struct box *b)
+static int digit(char c)
 {
-	struct err err;
+	const char *digits = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c) : NULL;
 
-	if (!has_watches(b))
+	return at ? (int)(at - digits) : -1;
+}
+
+/* The bytes that `who` spells, as a document; -errno. */
+static int who_doc(const char *text, struct err *err)
+{
+	size_t n = text ? strlen(text) / 2 : 0;
+	_cleanup_free_ char *bytes = malloc(n + 1);
+	int fd;
+
+	for (size_t i = 0; bytes && i < n; i++) {
+		int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			n = 0;
+		else
+			bytes[i] = (char)(high << 4 | low);
+	}
+	if (!bytes || n == 0)
+		return err_set(err, ESRCH,
+			       "the daemon ended before the box, and whose it "
+			       "was is not known any more");
+	fd = doc_seal(bytes, n);
+	return fd < 0 ? err_errno(err, -fd, "write a document") : fd;
+}
+
+void box_sweep_late(struct box *b, void (*then)(struct box *b))
+{
+	_cleanup_fd_ int who = NO_FD;
+	struct err err = { 0 };
+
+	if (!box_has_watches(b)) {
+		then(b);
 		return;
-	(void)err_set(&err, ESRCH, "the daemon ended before the box");
+	}
+	b->m->n_records++;
+	if (b->m->is_unclean)
+		(void)err_set(&err, EBUSY,
+			      "something of it may still be alive");
+	else
+		who = who_doc(b->who, &err);
+	if (who >= 0 && ask(b, who, true, then, &err) == 0)
+		return;
+	b->m->n_records--;
 	tell_failure(b, &err);
+	then(b);
+}
+
+void box_record_violations(struct box *b)
+{
+	json_t *list = b->violations ? json_loads(b->violations, 0, NULL)
+				     : NULL;
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(list, i, v) record_one(b, json_string_value(v));
+	json_decref(list);
 }

@@ -67,23 +67,6 @@ int files_map_error(const struct err *from, const char *path, struct err *err)
 	return -code;
 }
 
-static int send_all(int sock, const void *data, size_t len)
-{
-	const char *p = data;
-
-	while (len > 0) {
-		ssize_t n = send(sock, p, len, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 int files_send_ask(int sock, uint32_t op, uint32_t flags, const char *path,
 		   struct err *err)
 {
@@ -93,8 +76,8 @@ int files_send_ask(int sock, uint32_t op, uint32_t flags, const char *path,
 
 	if (ask.path_len == 0 || ask.path_len > FILES_MAX_PATH)
 		return err_set(err, MGR_INVALID, "the path is too long");
-	if (send_all(sock, &ask, sizeof(ask)) < 0 ||
-	    send_all(sock, path, ask.path_len) < 0)
+	if (io_send_all(sock, &ask, sizeof(ask)) < 0 ||
+	    io_send_all(sock, path, ask.path_len) < 0)
 		return err_set(err, MGR_LOST, "the box does not answer");
 	return 0;
 }
@@ -193,6 +176,8 @@ static int put_entry(struct reader *r, const struct files_entry *e,
 		return 0;
 	archive_entry_set_pathname(t, *r->root ? r->name : r->name + 1);
 	archive_entry_set_perm(t, e->mode & 07777);
+	archive_entry_set_uid(t, e->uid);
+	archive_entry_set_gid(t, e->gid);
 	archive_entry_set_mtime(t, e->mtime_ns / 1000000000,
 				(long)(e->mtime_ns % 1000000000));
 	archive_entry_set_size(t, e->kind == 'f' ? (la_int64_t)e->size : 0);
@@ -328,10 +313,9 @@ static la_ssize_t read_in(struct archive *a, void *arg, const void **ret)
 	return n;
 }
 
-/* What is under the archive's root; NULL if it leaves it. */
-static const char *entry_name(struct archive_entry *t)
+/* What a name is under the archive's root; NULL if it leaves it. */
+static const char *below_root(const char *name)
 {
-	const char *name = archive_entry_pathname(t);
 	size_t len;
 
 	if (!name)
@@ -357,16 +341,36 @@ static int refuse(struct err *err, const char *name, const char *why)
 	return r;
 }
 
-static int fill_entry(struct archive_entry *t, struct files_entry *e,
-		      struct err *err)
+/* Of a link what it leads to: any text, or a name in the archive. */
+static int fill_link(struct archive_entry *t, struct files_entry *e,
+		     const char **ret_link, struct err *err)
+{
+	const char *hard = archive_entry_hardlink(t);
+
+	*ret_link = hard ? below_root(hard) : archive_entry_symlink(t);
+	if (!*ret_link || !**ret_link || strlen(*ret_link) > FILES_MAX_PATH)
+		return refuse(err, archive_entry_pathname(t),
+			      hard ? "it is a hard link to something outside"
+				   : "its target is not valid");
+	e->link_len = (uint32_t)strlen(*ret_link);
+	return 0;
+}
+
+/* Ids that no box has stay its user's. */
+static uint32_t fill_id(la_int64_t id)
+{
+	return id >= 0 && id < UINT32_MAX ? (uint32_t)id : UINT32_MAX;
+}
+
+static int fill_kind(struct archive_entry *t, struct files_entry *e,
+		     struct err *err)
 {
 	const char *name = archive_entry_pathname(t);
-	const char *link = archive_entry_symlink(t);
 
-	if (archive_entry_hardlink(t))
-		return refuse(err, name,
-			      "hard links are refused; archive the "
-			      "file itself");
+	if (archive_entry_hardlink(t)) {
+		e->kind = 'h';
+		return 0;
+	}
 	switch (archive_entry_filetype(t)) {
 	case AE_IFREG:
 		e->kind = 'f';
@@ -383,12 +387,22 @@ static int fill_entry(struct archive_entry *t, struct files_entry *e,
 			      "device nodes, sockets and pipes are "
 			      "refused");
 	}
-	if (e->kind == 'l' &&
-	    (!link || !*link || strlen(link) > FILES_MAX_PATH))
-		return refuse(err, name, "its target is not valid");
 	if (e->size > MAX_SIZE)
 		return refuse(err, name, "its size is not valid");
-	e->link_len = e->kind == 'l' ? (uint32_t)strlen(link) : 0;
+	return 0;
+}
+
+static int fill_entry(struct archive_entry *t, struct files_entry *e,
+		      const char **ret_link, struct err *err)
+{
+	*ret_link = "";
+	if (fill_kind(t, e, err) < 0)
+		return -err->code;
+	if ((e->kind == 'l' || e->kind == 'h') &&
+	    fill_link(t, e, ret_link, err) < 0)
+		return -err->code;
+	e->uid = fill_id(archive_entry_uid(t));
+	e->gid = fill_id(archive_entry_gid(t));
 	e->mode = archive_entry_perm(t) & 01777; /* no set-uid, set-gid */
 	e->mtime_ns = (int64_t)archive_entry_mtime(t) * 1000000000 +
 		      archive_entry_mtime_nsec(t);
@@ -408,7 +422,7 @@ static int give_data(struct writer *w, uint64_t size, struct err *err)
 			return broken(w->a, err);
 		if (got == 0)
 			return err_set(err, MGR_INVALID, "the archive is cut");
-		if (send_all(w->sock, buf, (size_t)got) < 0) {
+		if (io_send_all(w->sock, buf, (size_t)got) < 0) {
 			w->is_early = true;
 			return err_set(err, MGR_LOST, "the box took no more");
 		}
@@ -420,23 +434,23 @@ static int give_data(struct writer *w, uint64_t size, struct err *err)
 static int give_entry(struct writer *w, struct archive_entry *t,
 		      struct err *err)
 {
-	const char *name = entry_name(t);
-	const char *link = archive_entry_symlink(t);
+	const char *name = below_root(archive_entry_pathname(t));
+	const char *link = "";
 	struct files_entry e = { 0 };
 
 	if (!name)
 		return refuse(err, archive_entry_pathname(t),
 			      "the name leaves the directory, or is too long");
-	if (fill_entry(t, &e, err) < 0)
+	if (fill_entry(t, &e, &link, err) < 0)
 		return -err->code;
 	if (!*name) /* the directory itself: it is there */
 		return e.kind == 'd' ? 0 : refuse(err, "/", "it has no name");
 	e.name_len = (uint32_t)strlen(name);
 	while (e.name_len > 1 && name[e.name_len - 1] == '/')
 		e.name_len--;
-	if (send_all(w->sock, &e, sizeof(e)) < 0 ||
-	    send_all(w->sock, name, e.name_len) < 0 ||
-	    send_all(w->sock, link ? link : "", e.link_len) < 0) {
+	if (io_send_all(w->sock, &e, sizeof(e)) < 0 ||
+	    io_send_all(w->sock, name, e.name_len) < 0 ||
+	    io_send_all(w->sock, link, e.link_len) < 0) {
 		w->is_early = true;
 		return err_set(err, MGR_LOST, "the box took no more");
 	}
@@ -452,7 +466,7 @@ static int give_entries(struct writer *w, struct err *err)
 		int r = archive_read_next_header(w->a, &t);
 
 		if (r == ARCHIVE_EOF) {
-			if (send_all(w->sock, &end, sizeof(end)) < 0)
+			if (io_send_all(w->sock, &end, sizeof(end)) < 0)
 				w->is_early = true;
 			return 0;
 		}
@@ -464,7 +478,7 @@ static int give_entries(struct writer *w, struct err *err)
 	return err_set(err, MGR_INVALID, "the archive has too many entries");
 }
 
-int tar_to_box(int sock, int in, const char *path, bool no_overwrite,
+int tar_to_box(int sock, int in, const char *path, uint32_t flags,
 	       struct err *err)
 {
 	struct writer *w = calloc(1, sizeof(*w));
@@ -480,8 +494,7 @@ int tar_to_box(int sock, int in, const char *path, bool no_overwrite,
 	(void)archive_read_support_filter_gzip(w->a);
 	(void)archive_read_support_format_tar(w->a);
 	(void)archive_read_support_format_empty(w->a);
-	ret = files_send_ask(sock, FILES_WRITE,
-			     no_overwrite ? FILES_NO_OVERWRITE : 0, path, err);
+	ret = files_send_ask(sock, FILES_WRITE, flags, path, err);
 	if (ret == 0 &&
 	    archive_read_open(w->a, w, NULL, read_in, NULL) != ARCHIVE_OK)
 		ret = broken(w->a, err);

@@ -20,7 +20,7 @@
 int tar_from_box(int sock, int out, const char *root, struct err *err);
 
 /* A tar (plain or gzip) from `in`, unpacked by the box below `path`. */
-int tar_to_box(int sock, int in, const char *path, bool no_overwrite,
+int tar_to_box(int sock, int in, const char *path, uint32_t flags,
 	       struct err *err);
 
 int files_send_ask(int sock, uint32_t op, uint32_t flags, const char *path,

@@ -24,9 +24,11 @@ struct turn {
 	enum turn_kind kind;
 	uid_t owner;
 	bool is_sent;
+	bool is_asked;         /* a person; it has no hand of the parent's */
 	int fds[TURN_MAX_FDS]; /* until it is sent */
 	int n_fds;
 	order_done_fn *done;
+	void (*asked)(void *arg);
 	void *arg;
 };
 
@@ -38,6 +40,7 @@ static const struct {
 	[TURN_PREPARE] = { ORDER_PREPARE, 60, 20 },
 	[TURN_IMAGE] = { ORDER_IMAGE, 4, 3 },
 	[TURN_ARCHIVE] = { ORDER_IMAGE, 4, 2 },
+	[TURN_SWEEP] = { ORDER_SWEEP, 4, 2 },
 };
 
 static bool may_go(const struct manager *m, const struct turn *t)
@@ -46,7 +49,7 @@ static bool may_go(const struct manager *m, const struct turn *t)
 	unsigned int a_peer = 0;
 
 	for (const struct turn *o = m->turns; o; o = o->next)
-		if (o->is_sent && o->kind == t->kind) {
+		if (o->is_sent && !o->is_asked && o->kind == t->kind) {
 			all++;
 			a_peer += o->owner == t->owner;
 		}
@@ -82,10 +85,32 @@ static void was_answered(void *arg, const struct order_answer *a, int *fds,
 	turns_step(m);
 }
 
+static void was_asked(void *arg)
+{
+	struct turn *t = arg;
+	struct manager *m = t->m;
+
+	t->is_asked = true;
+	if (t->asked)
+		t->asked(t->arg);
+	turns_step(m);
+}
+
+void turn_cancel(struct manager *m, const void *arg)
+{
+	for (struct turn *t = m->turns; t; t = t->next)
+		if (t->arg == arg && t->is_asked) {
+			orders_cancel(m->parent, t);
+			return;
+		}
+}
+
 static int go(struct turn *t, struct err *err)
 {
-	const struct order_want want = { table[t->kind].order, NULL, t->fds,
-					 t->n_fds };
+	const struct order_want want = { .type = table[t->kind].order,
+					 .fds = t->fds,
+					 .n_fds = t->n_fds,
+					 .asked = was_asked };
 	int r = orders_ask(t->m->parent, &want, was_answered, t, err);
 
 	if (r == 0) {
@@ -166,6 +191,7 @@ int turn_ask(struct manager *m, const struct turn_want *w, const int *fds,
 	t->kind = w->kind;
 	t->owner = w->owner;
 	t->done = done;
+	t->asked = w->asked;
 	t->arg = arg;
 	if (add(t, fds, n, err) == 0)
 		return 0;

@@ -8,14 +8,32 @@
  * Whoever needs it is called once, when it stands or cannot be had. One that
  * was opened for files alone is closed again when nobody used it for a while;
  * its disks stay on their shelf.
+ *
+ * What the preparer made holds for the policy of its time. When that was read
+ * again, a box in which nothing runs is prepared anew before it is used; one
+ * that runs keeps its wall.
  */
 
 #include <errno.h>
 
 #include "base/util.h"
+#include "box/result.h"
 #include "front/front.h"
 
 #define CLOSE_AFTER_US 2000000
+
+/*
+ * A full table of the keeper's is a limit like ours; and where a file of the
+ * request cannot be put where it says, that is refused (verdict_of()).
+ */
+int session_error(const struct err *err)
+{
+	const struct wire_outcome o = { .err = *err };
+
+	if (err->code == EBUSY)
+		return MGR_BUSY;
+	return verdict_of(&o).cause == CAUSE_DENIED ? MGR_DENIED : MGR_SETUP;
+}
 
 static void need_run(struct task *t)
 {
@@ -59,7 +77,7 @@ static void is_down(void *arg, const struct wire_outcome *o)
 	execs_wall_gone(b, o);
 	room_give(b);
 	if (!was_ready && err.code) {
-		err.code = MGR_SETUP;
+		err.code = session_error(&err);
 		tell_needs(b, &err);
 	}
 	box_wall_gone(b, o);
@@ -110,19 +128,62 @@ static void open_or_tell(struct box *b)
 		tell_needs(b, &err);
 }
 
+static bool is_outdated(const struct box *b)
+{
+	return b->policy_age != b->m->policy_age;
+}
+
 void box_have_room(struct box *b)
 {
-	open_or_tell(b);
+	struct err err = { 0 };
+
+	if (!is_outdated(b)) {
+		open_or_tell(b);
+		return;
+	}
+	room_give(b);
+	(void)err_set(&err, MGR_DENIED,
+		      "the policy was read again while it waited for room; "
+		      "start it once more");
+	tell_needs(b, &err);
+}
+
+/* The wall, too, if it stands and nothing runs behind it. */
+static void forget(struct box *b)
+{
+	if (b->has_main || b->is_preparing || b->n_tars ||
+	    b->state == BOX_RUNNING || b->state == BOX_PAUSED)
+		return;
+	fd_close(&b->box_fd);
+	fd_close(&b->work_fd);
+	box_close_wall(b);
+}
+
+void box_renew(struct box *b)
+{
+	if (is_outdated(b))
+		forget(b);
+}
+
+/* An answer of a person is good for one start of a program. */
+bool box_is_stale(const struct box *b)
+{
+	return is_outdated(b) || (b->is_spent && !b->has_no_main);
+}
+
+void box_renew_start(struct box *b)
+{
+	if (box_is_stale(b))
+		forget(b);
 }
 
 void box_no_room(struct box *b)
 {
 	struct err err;
 
-	(void)err_set(&err, MGR_BUSY,
-		      "no room for another box within %llu ms; %u are alive",
-		      (unsigned long long)(b->m->limits.wait_us / 1000),
-		      b->m->n_live);
+	room_none(b, &err);
+	(void)err_wrap(&err, "no room for another box within %llu ms",
+		       (unsigned long long)(b->m->limits.wait_us / 1000));
 	tell_needs(b, &err);
 }
 
@@ -131,6 +192,13 @@ static void was_prepared(void *arg, const struct err *err)
 	struct box *b = arg;
 
 	b->is_preparing = false;
+	/* It was let in; what it grew by is counted. */
+	(void)box_hold(b, NULL);
+	/* The policy was read again meanwhile: once more. */
+	if (!err && is_outdated(b)) {
+		fd_close(&b->box_fd);
+		fd_close(&b->work_fd);
+	}
 	if (err)
 		tell_needs(b, err);
 	else if (b->needs)
@@ -158,7 +226,9 @@ static void need_step(struct box *b)
 			was_prepared(b, &err);
 		return;
 	}
-	if (room_take(b))
+	if (room_check_kept(b, &err) < 0)
+		tell_needs(b, &err);
+	else if (room_take(b))
 		open_or_tell(b);
 	else if (room_wait(b, &err) < 0)
 		tell_needs(b, &err);
@@ -173,6 +243,7 @@ void box_need(struct box *b, struct need *n,
 	n->err = (struct err){ 0 };
 	n->next = NULL;
 	alarm_clear(&b->close_alarm);
+	box_renew(b);
 	if (b->session && b->is_ready && !b->is_closing) {
 		soon(b->m, &n->task, need_run);
 		return;

@@ -74,12 +74,12 @@ static int set_pair(struct strv *list, const char *pair, struct err *err)
 /* The next word, quotes taken off; NULL at the end or if one is not closed. */
 static char *next_word(char **at)
 {
-	char *from = *at + strspn(*at, " \t");
+	char *from = *at ? *at + strspn(*at, " \t") : NULL;
 	char *word = from;
 	char *to = from;
 	char quote = 0;
 
-	if (!*from)
+	if (!from || !*from)
 		return NULL;
 	for (; *from && (quote || !isblank((unsigned char)*from)); from++) {
 		if (quote && *from == quote)
@@ -183,6 +183,28 @@ static int change_expose(struct image_config *c, const char *v, struct err *err)
 	return strv_add(&c->exposed_ports, port) < 0 ? no_memory(err) : 0;
 }
 
+/* "/a /b", or a list. */
+static int change_volume(struct image_config *c, const char *v, struct err *err)
+{
+	_cleanup_free_ char *copy = strdup(v);
+	struct strv paths = { 0 };
+	char *at = copy;
+	int r = copy ? 0 : no_memory(err);
+
+	if (r == 0 && *v == '[')
+		r = set_list(&paths, v, err);
+	else
+		for (char *w = NULL; r == 0 && (w = next_word(&at));)
+			r = strv_add(&paths, w) < 0 ? no_memory(err) : 0;
+	for (size_t i = 0; r == 0 && i < paths.n; i++)
+		if (paths.v[i][0] != '/')
+			r = err_set(err, EINVAL, "it takes absolute paths");
+		else if (strv_add(&c->volumes, paths.v[i]) < 0)
+			r = no_memory(err);
+	strv_done(&paths);
+	return r;
+}
+
 static const struct {
 	const char *word;
 	int (*set)(struct image_config *c, const char *value, struct err *err);
@@ -191,6 +213,7 @@ static const struct {
 	{ "ENV", change_env },       { "LABEL", change_label },
 	{ "USER", change_user },     { "WORKDIR", change_workdir },
 	{ "EXPOSE", change_expose }, { "STOPSIGNAL", change_stopsignal },
+	{ "VOLUME", change_volume },
 };
 
 int image_config_change(struct image_config *config, const char *line,
@@ -212,6 +235,7 @@ int image_config_change(struct image_config *config, const char *line,
 	}
 	return err_set(err, EINVAL,
 		       "'%.60s' cannot be changed; CMD, ENTRYPOINT, ENV, "
-		       "EXPOSE, LABEL, STOPSIGNAL, USER and WORKDIR can",
+		       "EXPOSE, LABEL, STOPSIGNAL, USER, VOLUME and WORKDIR "
+		       "can",
 		       line);
 }

@@ -10,15 +10,7 @@
  * caller may get many and look once.
  */
 
-/*
- * base/json.h has functions of these names; nobody here makes such values. At
- * run time each library finds its own, since the core hides its symbols.
- */
-#define json_real jansson_real
-#define json_null jansson_null
 #include <jansson.h>
-#undef json_real
-#undef json_null
 
 #include "image/image.h"
 

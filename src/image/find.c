@@ -64,16 +64,9 @@ static int by_id(const struct image_list *list, const char *text,
 /* An image of that name, whatever its tag, with that digest. */
 static bool has_digest(const struct image *m, const struct image_ref *ref)
 {
-	size_t len = strlen(ref->name);
-
-	if (strcmp(m->id, ref->digest) != 0 &&
-	    strcmp(m->manifest, ref->digest) != 0)
-		return false;
-	for (size_t i = 0; i < m->names.n; i++)
-		if (strncmp(m->names.v[i], ref->name, len) == 0 &&
-		    m->names.v[i][len] == ':')
-			return true;
-	return false;
+	return (strcmp(m->id, ref->digest) == 0 ||
+		strcmp(m->manifest, ref->digest) == 0) &&
+	       image_ref_names(ref, &m->names);
 }
 
 static const struct image *by_ref(const struct image_list *list,

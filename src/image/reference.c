@@ -204,3 +204,14 @@ const char *image_ref_short(const char *name)
 		name += sizeof(official) - 1;
 	return name;
 }
+
+bool image_ref_names(const struct image_ref *ref, const struct strv *names)
+{
+	size_t len = strlen(ref->name);
+
+	for (size_t i = 0; i < names->n; i++)
+		if (strncmp(names->v[i], ref->name, len) == 0 &&
+		    names->v[i][len] == ':')
+			return true;
+	return false;
+}

@@ -27,5 +27,8 @@ int image_ref_parse(const char *text, struct image_ref *ret, struct err *err);
 /* "name:tag"; without a tag, "name". */
 void image_ref_format(const struct image_ref *ref, char ret[IMAGE_REF_MAX]);
 
+/* Whether one of "name:tag" has its name, whatever the tag. */
+bool image_ref_names(const struct image_ref *ref, const struct strv *names);
+
 /* Where the part begins that people write. */
 const char *image_ref_short(const char *name);

@@ -3,13 +3,6 @@
 /*
  * Theory of operation
  *
- * Directories are made with mode 0700, whatever their entry says, so that we
- * can work in them without any right but that of their owner; their modes and
- * times are kept in a list and set at the end, the deepest first.
- *
- * The directory of the entry before is kept open, since most entries are where
- * the one before was. It is given up whenever a directory is removed.
- *
  * What an entry says about the layers below (entry.h) becomes what overlayfs
  * understands: a character device 0:0, which since Linux 5.8 anyone may make,
  * and the attribute user.overlay.opaque. A mark is about the layers below
@@ -24,53 +17,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/util.h"
 #include "image/entry.h"
 #include "image/stream.h"
 #include "image/tree.h"
-
-#define OPAQUE "user.overlay.opaque"
-
-struct late_dir {
-	char *path;
-	size_t order;
-	mode_t mode;
-	bool has_time;
-	struct timespec time;
-};
-
-struct unpack {
-	struct image_stream stream;
-	int root;
-	const struct image_limits *limits;
-	const struct image_progress *progress;
-	struct image_unpacked *sum;
-	struct image_entry at;
-	struct image_entry target; /* of a hard link */
-	char parent[4096];
-	int parent_fd;
-	struct late_dir *late;
-	size_t n_late;
-	size_t room_late;
-};
-
-static void forget_parent(struct unpack *u)
-{
-	fd_close(&u->parent_fd);
-	u->parent[0] = '\0';
-}
-
-static int count(struct unpack *u, struct err *err)
-{
-	if (++u->sum->files > u->limits->files)
-		return err_set(err, IMAGE_TOO_LARGE,
-			       "the image has more than %llu files",
-			       (unsigned long long)u->limits->files);
-	return 0;
-}
+#include "image/unpack-dirs.h"
 
 static int count_bytes(struct unpack *u, uint64_t size, struct err *err)
 {
@@ -86,129 +39,6 @@ static int count_bytes(struct unpack *u, uint64_t size, struct err *err)
 	return 0;
 }
 
-static int failed(struct unpack *u, int code, const char *what, struct err *err)
-{
-	return err_errno(err, code, "%s '%.120s'", what, u->at.path);
-}
-
-/* The mode and time that a directory gets at the end. */
-static int keep_late(struct unpack *u, const char *path, size_t len,
-		     const struct late_dir *from, struct err *err)
-{
-	struct late_dir *d;
-
-	if (u->n_late == u->room_late) {
-		size_t room = u->room_late ? 2 * u->room_late : 256;
-
-		d = reallocarray(u->late, room, sizeof(*d));
-		if (!d)
-			return err_set(err, ENOMEM, "out of memory");
-		u->late = d;
-		u->room_late = room;
-	}
-	d = &u->late[u->n_late];
-	*d = *from;
-	d->order = u->n_late;
-	d->path = strndup(path, len);
-	if (!d->path)
-		return err_set(err, ENOMEM, "out of memory");
-	u->n_late++;
-	return 0;
-}
-
-static int set_opaque(int parent, const char *name)
-{
-	_cleanup_fd_ int fd = image_tree_open(parent, name,
-					      O_RDONLY | O_DIRECTORY);
-
-	if (fd < 0)
-		return fd;
-	return fsetxattr(fd, OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
-}
-
-/*
- * A directory `name`. -ENOTDIR if something else is there, but for a mark,
- * which the directory takes over: what is below it stays hidden.
- */
-static int make_dir(int parent, const char *name)
-{
-	struct stat st;
-	int r;
-
-	if (mkdirat(parent, name, 0700) == 0)
-		return 1;
-	if (errno != EEXIST)
-		return -errno;
-	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return 0;
-	if (!S_ISCHR(st.st_mode))
-		return -ENOTDIR;
-	if (unlinkat(parent, name, 0) < 0 || mkdirat(parent, name, 0700) < 0)
-		return -errno;
-	r = set_opaque(parent, name);
-	return r < 0 ? r : 1;
-}
-
-/* Directories that no entry made get the usual mode. */
-static int make_parents(struct unpack *u, const char *path, struct err *err)
-{
-	static const struct late_dir usual = { .mode = 0755 };
-	_cleanup_fd_ int at = image_tree_open(u->root, "", O_PATH);
-
-	while (at >= 0 && *path) {
-		size_t len = strcspn(path, "/");
-		char name[256];
-		int next;
-		int r;
-
-		memcpy(name, path, len);
-		name[len] = '\0';
-		r = make_dir(at, name);
-		if (r < 0)
-			return r;
-		path += len;
-		if (r > 0 &&
-		    (count(u, err) < 0 ||
-		     keep_late(u, u->parent, (size_t)(path - u->parent), &usual,
-			       err) < 0))
-			return -err->code;
-		next = image_tree_open(at, name, O_PATH | O_DIRECTORY);
-		fd_close(&at);
-		at = next;
-		path += *path == '/';
-	}
-	return at < 0 ? at : take_fd(&at);
-}
-
-/* The directory that the path is in, made if it is missing. Kept by `u`. */
-static int open_parent(struct unpack *u, const char *path, size_t base,
-		       struct err *err)
-{
-	size_t len = base ? base - 1 : 0;
-	int fd;
-
-	if (u->parent_fd >= 0 && strlen(u->parent) == len &&
-	    memcmp(u->parent, path, len) == 0)
-		return u->parent_fd;
-	forget_parent(u);
-	memcpy(u->parent, path, len);
-	u->parent[len] = '\0';
-	fd = image_tree_open(u->root, u->parent, O_PATH | O_DIRECTORY);
-	if (fd == -ENOENT || fd == -ENOTDIR)
-		fd = make_parents(u, u->parent, err);
-	if (fd == -ELOOP || fd == -ENOTDIR)
-		return err_set(err, IMAGE_REFUSED,
-			       "'%.120s' lies behind a link or below a file",
-			       path);
-	if (fd < 0)
-		return err->code ? -err->code
-				 : failed(u, -fd, "open the directory of", err);
-	u->parent_fd = fd;
-	return fd;
-}
-
 /* What is there goes; a directory with all that is in it. */
 static int clear(struct unpack *u, int parent, struct err *err)
 {
@@ -219,7 +49,7 @@ static int clear(struct unpack *u, int parent, struct err *err)
 		return 0;
 	r = image_tree_remove(parent, name);
 	if (r < 0)
-		return failed(u, -r, "replace", err);
+		return unpack_failed(u, -r, "replace", err);
 	return 0;
 }
 
@@ -241,17 +71,17 @@ static int put_dir(struct unpack *u, int parent, struct archive_entry *e,
 {
 	const char *name = u->at.path + u->at.base;
 	struct late_dir d = { .mode = mode_of(e), .has_time = true };
-	int r = make_dir(parent, name);
+	int r = unpack_make_dir(parent, name);
 
 	if (r == -ENOTDIR) {
 		if (clear(u, parent, err) < 0)
 			return -err->code;
-		r = make_dir(parent, name);
+		r = unpack_make_dir(parent, name);
 	}
 	if (r < 0)
-		return failed(u, -r, "make the directory", err);
+		return unpack_failed(u, -r, "make the directory", err);
 	read_time(e, &d.time);
-	return keep_late(u, u->at.path, strlen(u->at.path), &d, err);
+	return unpack_keep_late(u, u->at.path, strlen(u->at.path), &d, err);
 }
 
 static int write_at(int fd, const char *data, size_t len, la_int64_t offset)
@@ -288,13 +118,13 @@ static int copy_data(struct unpack *u, int fd, uint64_t size, struct err *err)
 				       u->at.path);
 		r = write_at(fd, data, len, offset);
 		if (r < 0)
-			return failed(u, -r, "write", err);
+			return unpack_failed(u, -r, "write", err);
 		end = (uint64_t)offset + len;
 	}
 	if (r != ARCHIVE_EOF)
 		return image_stream_error(&u->stream, err);
 	if (end < size && ftruncate(fd, (off_t)size) < 0)
-		return failed(u, errno, "write", err);
+		return unpack_failed(u, errno, "write", err);
 	return 0;
 }
 
@@ -319,12 +149,12 @@ static int put_file(struct unpack *u, int parent, struct archive_entry *e,
 		fd = openat(parent, name, flags, 0600);
 	}
 	if (fd < 0)
-		return failed(u, errno, "make", err);
+		return unpack_failed(u, errno, "make", err);
 	if (copy_data(u, fd, (uint64_t)size, err) < 0)
 		return -err->code;
 	read_time(e, &times[1]);
 	if (fchmod(fd, mode_of(e)) < 0 || futimens(fd, times) < 0)
-		return failed(u, errno, "set the mode and time of", err);
+		return unpack_failed(u, errno, "set the mode and time of", err);
 	return 0;
 }
 
@@ -341,11 +171,11 @@ static int put_symlink(struct unpack *u, int parent, struct archive_entry *e,
 			       u->at.path);
 	if (symlinkat(target, parent, name) < 0) {
 		if (errno != EEXIST)
-			return failed(u, errno, "make the link", err);
+			return unpack_failed(u, errno, "make the link", err);
 		if (clear(u, parent, err) < 0)
 			return -err->code;
 		if (symlinkat(target, parent, name) < 0)
-			return failed(u, errno, "make the link", err);
+			return unpack_failed(u, errno, "make the link", err);
 	}
 	read_time(e, &times[1]);
 	(void)utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW);
@@ -397,7 +227,7 @@ static int put_hardlink(struct unpack *u, int parent, struct archive_entry *e,
 			       "the link '%.120s' is to what is no file",
 			       u->at.path);
 	if (linkat(dir, from, parent, u->at.path + u->at.base, 0) < 0)
-		return failed(u, errno, "make the link", err);
+		return unpack_failed(u, errno, "make the link", err);
 	return 0;
 }
 
@@ -409,11 +239,11 @@ static int put_gone(struct unpack *u, int parent, struct err *err)
 	if (mknodat(parent, name, S_IFCHR, makedev(0, 0)) == 0)
 		return 0;
 	if (errno != EEXIST)
-		return failed(u, errno, "mark as removed", err);
+		return unpack_failed(u, errno, "mark as removed", err);
 	/* This layer has one too: of a directory, only what is below goes. */
-	r = set_opaque(parent, name);
+	r = unpack_set_opaque(parent, name);
 	if (r < 0 && r != -ENOTDIR && r != -ELOOP)
-		return failed(u, -r, "mark as opaque", err);
+		return unpack_failed(u, -r, "mark as opaque", err);
 	return 0;
 }
 
@@ -426,18 +256,18 @@ static int put_opaque(struct unpack *u, struct err *err)
 	if (*u->at.path) {
 		size_t len = strlen(u->at.path);
 
-		parent = open_parent(u, u->at.path, len + 1, err);
+		parent = unpack_open_parent(u, u->at.path, len + 1, err);
 		if (parent < 0)
 			return -err->code;
 	}
-	r = set_opaque(u->root, u->at.path);
+	r = unpack_set_opaque(u->root, u->at.path);
 	if (r == -EOPNOTSUPP)
 		return err_set(err, EOPNOTSUPP,
 			       "the file system of the state directory has no "
 			       "attributes of users; choose another with "
 			       "CORDON_STATE_DIR");
 	if (r < 0)
-		return failed(u, -r, "mark as opaque", err);
+		return unpack_failed(u, -r, "mark as opaque", err);
 	return 0;
 }
 
@@ -449,7 +279,7 @@ static int put_root(struct unpack *u, struct archive_entry *e, struct err *err)
 		return err_set(err, IMAGE_REFUSED,
 			       "the root is not a directory");
 	read_time(e, &d.time);
-	return keep_late(u, "", 0, &d, err);
+	return unpack_keep_late(u, "", 0, &d, err);
 }
 
 /* A box mounts on these; a link there would lead the mount elsewhere. */
@@ -486,7 +316,7 @@ static int put_file_entry(struct unpack *u, struct archive_entry *e,
 		skip(u);
 		return 0;
 	}
-	parent = open_parent(u, u->at.path, u->at.base, err);
+	parent = unpack_open_parent(u, u->at.path, u->at.base, err);
 	if (parent < 0)
 		return -err->code;
 	if (is_link)
@@ -510,7 +340,7 @@ static int put_mark(struct unpack *u, struct err *err)
 	if (u->at.kind == IMAGE_ENTRY_OPAQUE) {
 		r = put_opaque(u, err);
 	} else {
-		parent = open_parent(u, u->at.path, u->at.base, err);
+		parent = unpack_open_parent(u, u->at.path, u->at.base, err);
 		r = parent < 0 ? parent : put_gone(u, parent, err);
 	}
 	if (r != -IMAGE_REFUSED)
@@ -523,7 +353,7 @@ static int put_entry(struct unpack *u, struct archive_entry *e, struct err *err)
 {
 	if (image_entry_parse(archive_entry_pathname(e), &u->at, err) < 0)
 		return -err->code;
-	if (count(u, err) < 0)
+	if (unpack_count(u, err) < 0)
 		return -err->code;
 	switch (u->at.kind) {
 	case IMAGE_ENTRY_NONE:
@@ -537,44 +367,6 @@ static int put_entry(struct unpack *u, struct archive_entry *e, struct err *err)
 		break;
 	}
 	return put_file_entry(u, e, err);
-}
-
-/* The longest path first: below a directory no path is shorter than its own. */
-static int compare_late(const void *a, const void *b)
-{
-	const struct late_dir *x = a;
-	const struct late_dir *y = b;
-	size_t m = strlen(x->path);
-	size_t n = strlen(y->path);
-
-	if (m != n)
-		return m < n ? 1 : -1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-static int finish_dirs(struct unpack *u, struct err *err)
-{
-	if (u->n_late > 0)
-		qsort(u->late, u->n_late, sizeof(*u->late), compare_late);
-	for (size_t i = 0; i < u->n_late; i++) {
-		struct late_dir *d = &u->late[i];
-		struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
-					     d->time };
-		_cleanup_fd_ int fd = image_tree_open(u->root, d->path,
-						      O_RDONLY | O_DIRECTORY);
-
-		/* A later entry may have replaced it. */
-		if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
-			continue;
-		if (fd < 0)
-			return err_errno(err, -fd, "open '%.120s'", d->path);
-		if ((d->has_time && futimens(fd, times) < 0) ||
-		    fchmod(fd, d->mode) < 0)
-			return err_errno(err, errno,
-					 "set the mode and time of '%.120s'",
-					 d->path);
-	}
-	return 0;
 }
 
 static void tick(struct image_stream *s)
@@ -600,7 +392,7 @@ static int run(struct unpack *u, int fd, struct err *err)
 			return -err->code;
 	if (r < 0 || image_stream_end(&u->stream, u->sum->diff_id, err) < 0)
 		return -err->code;
-	return finish_dirs(u, err);
+	return unpack_finish_dirs(u, err);
 }
 
 int image_unpack(int fd, int dir, const struct image_limits *limits,
@@ -620,7 +412,7 @@ int image_unpack(int fd, int dir, const struct image_limits *limits,
 		u->parent_fd = NO_FD;
 		r = run(u, fd, err);
 		image_stream_close(&u->stream);
-		forget_parent(u);
+		unpack_forget_parent(u);
 		for (size_t i = 0; i < u->n_late; i++)
 			free(u->late[i].path);
 		free(u->late);

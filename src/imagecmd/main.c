@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "imagecmd/imagecmd.h"
 #include "image/reference.h"
@@ -204,24 +205,12 @@ static int run(const struct command *cmd, char **args)
 	return r == 0 ? 0 : status_of(&err);
 }
 
-/* Where one was closed, no file of ours may get its number. */
-static void hold_standard_fds(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd > STDERR_FILENO)
-		(void)close(fd);
-}
-
 int main(int argc, char **argv)
 {
 	/* cordon-image image COMMAND ... */
 	const char *name = argc > 2 ? argv[2] : "";
 
-	hold_standard_fds();
+	io_hold_below(STDERR_FILENO + 1);
 	(void)umask(077);
 	if (argc < 2 || strcmp(argv[1], "image") != 0) {
 		say("this program is started by 'cordon image'");

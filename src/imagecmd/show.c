@@ -124,7 +124,7 @@ static void put_time(struct json *j, const char *name, int64_t t)
 
 	if (t <= 0 || !gmtime_r(&at, &tm) ||
 	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-		json_null(j, name);
+		json_none(j, name);
 	else
 		json_str(j, name, text);
 }
@@ -244,7 +244,7 @@ int run_ls(struct call *c, struct err *err)
 static void put_texts(struct json *j, const char *name, const struct strv *v)
 {
 	if (v->n == 0) {
-		json_null(j, name);
+		json_none(j, name);
 		return;
 	}
 	json_open(j, name, '[');
@@ -256,7 +256,7 @@ static void put_texts(struct json *j, const char *name, const struct strv *v)
 static void put_keys(struct json *j, const char *name, const struct strv *v)
 {
 	if (v->n == 0) {
-		json_null(j, name);
+		json_none(j, name);
 		return;
 	}
 	json_open(j, name, '{');

@@ -72,24 +72,35 @@ static size_t component(const char *p)
 	return strcspn(p, "/");
 }
 
+static bool leaves(const char *p)
+{
+	while (*p) {
+		size_t n = component(p);
+
+		if (n == 2 && memcmp(p, "..", 2) == 0)
+			return true;
+		p += n + (p[n] == '/');
+	}
+	return false;
+}
+
 static int check_name(struct files *f)
 {
 	const char *p = item.name;
 
 	if (strlen(p) != item.e.name_len || p[0] == '/' ||
 	    strlen(item.link) != item.e.link_len ||
-	    !strchr("fdl", item.e.kind) ||
-	    (item.e.kind == 'l') != (item.e.link_len > 0))
+	    !strchr("fdlh", item.e.kind) ||
+	    (item.e.kind == 'l' || item.e.kind == 'h') != (item.e.link_len > 0))
 		return err_set(&f->err, EINVAL, "refused: '%.200s'", p);
-	while (*p) {
-		size_t n = component(p);
-
-		if (n == 2 && memcmp(p, "..", 2) == 0)
-			return err_set(&f->err, EPERM,
-				       "refused: '%.200s' leaves the directory",
-				       item.name);
-		p += n + (p[n] == '/');
-	}
+	if (leaves(p))
+		return err_set(&f->err, EPERM,
+			       "refused: '%.200s' leaves the directory", p);
+	if (item.e.kind == 'h' && (item.link[0] == '/' || leaves(item.link)))
+		return err_set(&f->err, EPERM,
+			       "refused: '%.200s' is a hard link to something "
+			       "outside",
+			       p);
 	return 0;
 }
 
@@ -98,10 +109,13 @@ static bool is_dot(const char *p, size_t n)
 	return n == 0 || (n == 1 && *p == '.');
 }
 
-/* The directory that the item is in, and its last name; `dir` stays. */
-static int open_parent(int dir, char *ret_name, size_t size)
+/*
+ * The directory that `p` is in, and its last name; `dir` stays. With `may_make`
+ * what is missing above it is made: an archive may leave that out.
+ */
+static int open_parent(int dir, const char *p, bool may_make, char *ret_name,
+		       size_t size)
 {
-	const char *p = item.name;
 	int at = fcntl(dir, F_DUPFD_CLOEXEC, 4);
 
 	ret_name[0] = '\0';
@@ -129,8 +143,8 @@ static int open_parent(int dir, char *ret_name, size_t size)
 			return at;
 		}
 		below = files_step(at, copy, n);
-		/* An archive may leave out what is above its files. */
-		if (below == -ENOENT && mkdirat(at, copy, 0755) == 0)
+		if (below == -ENOENT && may_make &&
+		    mkdirat(at, copy, 0755) == 0)
 			below = files_step(at, copy, n);
 		(void)close(at);
 		at = below;
@@ -144,6 +158,23 @@ static void new_name(char *ret, size_t size)
 	static unsigned int n;
 
 	(void)snprintf(ret, size, ".cordon-%d-%u", (int)getpid(), n++);
+}
+
+/*
+ * An owner that the box does not have is its user, whose everything is that is
+ * made here (EINVAL: not in its map; EOVERFLOW: not in that of a volume;
+ * EPERM: it has one user). A link has an owner too.
+ */
+static void set_owner(const struct files *f, int dir, const char *name)
+{
+	if (!(f->ask.flags & FILES_IDS))
+		return;
+	if (item.e.uid != UINT32_MAX)
+		(void)fchownat(dir, name, item.e.uid, (gid_t)-1,
+			       AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
+	if (item.e.gid != UINT32_MAX)
+		(void)fchownat(dir, name, (uid_t)-1, item.e.gid,
+			       AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
 }
 
 static void set_meta(int fd)
@@ -203,7 +234,8 @@ static int put_in_place(const struct files *f, int dir, const char *temp,
 		r = make_room(f, dir, name, false);
 	if (r == 0 && renameat(dir, temp, dir, name) < 0)
 		r = -errno;
-	if (r < 0)
+	/* Two names of one file stay two: then nothing was renamed. */
+	if (r < 0 || item.e.kind == 'h')
 		(void)unlinkat(dir, temp, 0);
 	return r;
 }
@@ -220,8 +252,10 @@ static int write_file(struct files *f, int dir, const char *name)
 	if (fd < 0)
 		return -errno;
 	r = write_content(f, fd, 0);
-	if (r == 0)
+	if (r == 0) {
 		set_meta(fd);
+		set_owner(f, fd, "");
+	}
 	return put_in_place(f, dir, temp, name, r);
 }
 
@@ -232,7 +266,30 @@ static int write_link(const struct files *f, int dir, const char *name)
 	new_name(temp, sizeof(temp));
 	if (symlinkat(item.link, dir, temp) < 0)
 		return -errno;
+	set_owner(f, dir, temp);
 	return put_in_place(f, dir, temp, name, 0);
+}
+
+/* One more name for a file that is there, as the archive says. */
+static int write_hard(struct files *f, int top, int dir, const char *name)
+{
+	char target[256];
+	char temp[48];
+	_cleanup_fd_ int from = open_parent(top, item.link, false, target,
+					    sizeof(target));
+	int r = from < 0 ? from : 0;
+
+	if (r == 0 && !target[0])
+		r = -EISDIR;
+	new_name(temp, sizeof(temp));
+	if (r == 0 && linkat(from, target, dir, temp, 0) < 0)
+		r = -errno;
+	if (r == -ENOENT || r == -ENOTDIR)
+		return err_set(&f->err, EINVAL,
+			       "write '%.120s': it is a hard link to '%.120s', "
+			       "which is not there",
+			       item.name, item.link);
+	return r < 0 ? r : put_in_place(f, dir, temp, name, 0);
 }
 
 /* Its owner must be able to fill it, so those bits are always set. */
@@ -250,6 +307,7 @@ static int write_dir(const struct files *f, int dir, const char *name)
 	if (fd < 0)
 		return errno == EACCES ? 0 : -errno;
 	(void)fchmod(fd, 0700 | (item.e.mode & MODE_MASK));
+	set_owner(f, fd, "");
 	return 0;
 }
 
@@ -261,7 +319,7 @@ static int write_item(struct files *f, int top)
 
 	if (check_name(f) < 0)
 		return -f->err.code;
-	dir = open_parent(top, name, sizeof(name));
+	dir = open_parent(top, item.name, true, name, sizeof(name));
 	r = dir;
 	if (dir >= 0 && !name[0])
 		r = item.e.kind == 'd' ? 0 : -EISDIR; /* the top itself */
@@ -269,8 +327,12 @@ static int write_item(struct files *f, int top)
 		r = write_file(f, dir, name);
 	else if (dir >= 0 && item.e.kind == 'l')
 		r = write_link(f, dir, name);
+	else if (dir >= 0 && item.e.kind == 'h')
+		r = write_hard(f, top, dir, name);
 	else if (dir >= 0)
 		r = write_dir(f, dir, name);
+	if (f->err.code)
+		return -f->err.code;
 	if (r < 0)
 		return err_errno(&f->err, -r, "write '%.200s'", item.name);
 	return 0;

@@ -14,14 +14,7 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "init/init.h"
-
-struct dirent64 {
-	uint64_t ino;
-	int64_t off;
-	uint16_t len;
-	uint8_t type;
-	char name[];
-};
+#include "os/caps.h"
 
 void files_flush(struct files *f)
 {
@@ -90,6 +83,8 @@ void files_describe(const struct stat *st, struct files_entry *ret)
 		if ((st->st_mode & S_IFMT) == kinds[i].type)
 			ret->kind = kinds[i].kind;
 	ret->mode = st->st_mode & 07777;
+	ret->uid = st->st_uid;
+	ret->gid = st->st_gid;
 	ret->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 +
 			st->st_mtim.tv_nsec;
 	if (ret->kind == 'f')
@@ -151,9 +146,27 @@ static void refuse(struct files *f)
 	files_answer(f);
 }
 
+/*
+ * None but over owners, where owners are to be set and the box has others than
+ * its user; else this takes away what there was.
+ */
+static int take_rights(struct files *f)
+{
+	bool has_owners = f->ask.op == FILES_WRITE &&
+			  (f->ask.flags & FILES_IDS);
+	int r = has_owners ? caps_in_force(CAPS_OVER_OWNERS)
+			   : caps_keep_only(0);
+
+	return r < 0 ? err_errno(&f->err, -r, "give up rights") : 0;
+}
+
 static void serve(struct files *f)
 {
 	if (receive(f) < 0) {
+		refuse(f);
+		return;
+	}
+	if (take_rights(f) < 0) {
 		refuse(f);
 		return;
 	}

@@ -9,8 +9,8 @@
  * the inside, gives up everything, starts the program, reaps, and says how it
  * ended. It has no heap; all it holds is in this structure.
  *
- * Set-up is four tables of stages (stages.c), and init waits for the keeper
- * before each: for its ids, for the box's spec, for its mounts, for the work.
+ * Set-up is five tables of stages (stages.c), and init waits for the keeper
+ * before each: for its ids, the box's spec, its mounts, its groups, the work.
  * So a box can be made ahead, as far as its future is known. A stage returns 0,
  * or -errno with init->err filled in; then the whole set-up ends with that one
  * message and the program never starts.
@@ -28,6 +28,9 @@
 #include "box/wire.h"
 
 #define INIT_SOCK 3 /* the socket to the keeper */
+
+/* Of a gate: four for names, two for each port. */
+#define INIT_MAX_SOCKETS (4 + 2 * WIRE_MAX_PORTS)
 
 struct init {
 	struct err err;
@@ -53,6 +56,25 @@ struct init {
 	/* Of an image whose changes are kept, in such a box; else NO_FD. */
 	int upper; /* the changes */
 	int lower; /* what it was without them */
+	/* Of a box with a gate, until that has them; stage-net.c */
+	int gate;
+	bool has_ipv6;
+	int sockets[INIT_MAX_SOCKETS];
+	uint32_t n_sockets;
+};
+
+static inline bool init_has_gate(const struct init *in)
+{
+	return in->box->blob.flags & WIRE_EGRESS;
+}
+
+/* As getdents64(2) has it; musl's headers do not. */
+struct dirent64 {
+	uint64_t ino;
+	int64_t off;
+	uint16_t len;
+	uint8_t type;
+	char name[];
 };
 
 typedef int init_stage_fn(struct init *in);
@@ -65,6 +87,7 @@ init_stage_fn stage_enter;    /* make it the root */
 
 /* Knowing the box. */
 init_stage_fn stage_name;      /* host name */
+init_stage_fn stage_net;       /* lo and the gate's sockets, if there is one */
 init_stage_fn stage_root;      /* the root's own files */
 init_stage_fn stage_mounts;    /* everything that is mounted into it */
 init_stage_fn stage_terminals; /* a place for them, in a box that stays */
@@ -78,6 +101,7 @@ init_stage_fn stage_caps; /* no capability, for ever */
 init_stage_fn stage_seccomp;
 
 /* Knowing the work. */
+init_stage_fn stage_gate;    /* the gate has its sockets, we do not */
 init_stage_fn stage_files;   /* files that the request brought */
 init_stage_fn stage_workdir; /* where the program starts */
 
@@ -93,17 +117,33 @@ enum stage_table {
 int stages_run(struct init *in, enum stage_table table);
 
 /*
- * Lays down the records of a blob. In the root, which is ours (`trusted`),
+ * Lays down the records of a blob. In the root, which is ours (`in_root`),
  * or in places that may hold anything. records.c
  */
 int records_lay(struct init *in, const struct wire_blob *blob,
-		struct wire_records records, bool trusted);
+		struct wire_records records, bool in_root);
 
-/* stage-proc.c: makes all of /.proc go that is not held or stood in for. */
+/*
+ * stage-root.c: the old root is gone, if it was still there. Before anything
+ * follows a link, since any ".." may lead to it.
+ */
+int root_let_go(struct init *in);
+
+/*
+ * stage-proc.c: makes all of /.proc go that is not held or stood in for; and
+ * mounts a file on an entry of it, through no link.
+ */
 int proc_hide(struct init *in);
+int proc_cover(struct init *in, const char *with, const char *path);
 
 /* Files of /proc that the spec brings and stage_mounts() puts there. */
 extern const char *const proc_instead[];
+
+/*
+ * stage-net.c: what the box's programs have done since it is there: addresses
+ * that have no route, connections that somebody listened for.
+ */
+void net_count(struct wire_outcome *ret);
 
 /* witness.c: refuses one socket(2), as the filter would; whether it did. */
 bool witness_refuse(int fd);
@@ -136,6 +176,13 @@ void steps_become(struct init *in, int report) __attribute__((noreturn));
 void session_serve(struct init *in) __attribute__((noreturn));
 
 /*
+ * users.c: in a child of such an init: becomes the user that the work names,
+ * and gives up every right. In init: signals a process of any user of the box.
+ */
+int users_become(struct init *in);
+void users_kill(pid_t pid, int signal);
+
+/*
  * tree.c: where there is no group of a program: kills what descends from its
  * first process or is in its session, as far as that can be known.
  */
@@ -159,6 +206,13 @@ int layers_make(struct init *in);
 int layers_place(struct init *in, const char *path, bool is_file);
 int layers_enter(struct init *in);
 
+/*
+ * A volume or a file of the list of commands; and when all are there, the rest
+ * of the root: nothing of it can be executed.
+ */
+int layers_part(struct init *in, const struct wire_mount *m);
+int layers_no_exec(struct init *in);
+
 /* Where it is until then. */
 #define LAYERS_ROOT "/.root"
 
@@ -172,6 +226,11 @@ int limits_lower(const struct init *in);
 int links_deny(struct init *in);
 
 /* place.c: what is on this file system is the box's own. */
-int place_own(struct init *in, const char *path);
-/* Makes a directory or an empty file, and what is missing above it. */
+int place_own(struct init *in, int fd);
+/*
+ * Makes a directory or an empty file, and what is missing above it. Follows
+ * links: not while the old root is there, unless `path` is known to have none.
+ */
 int place_make(const struct init *in, const char *path, bool is_file);
+/* As O_PATH, and made if it is missing; through links the box has. */
+int place_open(struct init *in, const char *path, bool is_file);

@@ -57,7 +57,7 @@ static const char *denied_at(const struct init *in, uint32_t i)
 {
 	const struct wire_mount *m = &in->box->mounts[i];
 
-	if (!(m->denied & WIRE_DENY_LINKS) || m->kind != WIRE_BIND ||
+	if (!m->denied || m->kind != WIRE_BIND ||
 	    (m->flags & (WIRE_MNT_RO | WIRE_MNT_FILE)) ||
 	    !wire_has_mount(&in->conf, i))
 		return NULL;
@@ -139,13 +139,14 @@ static int allow_along(struct walk *w, const char *target)
 int links_deny(struct init *in)
 {
 	struct walk w = { .in = in };
-	bool has_any = false;
+	uint16_t denied = 0;
 
 	for (uint32_t i = 0; i < in->box->n_mounts; i++)
-		has_any |= denied_at(in, i) != NULL;
-	if (!has_any)
+		if (denied_at(in, i))
+			denied |= in->box->mounts[i].denied;
+	if (!denied)
 		return 0;
-	if (landlock_open_links(&w.l, &in->err) < 0)
+	if (landlock_open_links(&w.l, denied & WIRE_DENY_LINKS, &in->err) < 0)
 		return -in->err.code;
 	for (uint32_t i = 0; i < in->box->n_mounts; i++) {
 		const char *target = denied_at(in, i);

@@ -119,12 +119,15 @@ static int receive_work(void)
 {
 	struct wire_head head = { 0 };
 	int fds[IO_MAX_FDS];
-	int n = expect(&head, sizeof(head), WIRE_WORK, fds, 4);
+	bool has_gate = init_has_gate(&init);
+	int n = expect(&head, sizeof(head), WIRE_WORK, fds, has_gate ? 5 : 4);
 	uint64_t size = 0;
 
 	if (n < 0)
 		return n;
 	init.job = head.job;
+	if (has_gate)
+		init.gate = fds[4];
 	init.work = init_map(&init, fds[0], &size);
 	if (!init.work || wire_check_work(init.work, size, &init.err) < 0)
 		return -init.err.code;
@@ -152,6 +155,7 @@ int main(void)
 	init.pts = NO_FD;
 	init.upper = NO_FD;
 	init.lower = NO_FD;
+	init.gate = NO_FD;
 	for (int i = 0; i < 3; i++)
 		init.stdio[i] = NO_FD;
 	if (receive_ids() < 0 || stages_run(&init, STAGES_OWN) < 0 ||

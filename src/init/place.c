@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Places to mount on. By now the root is the root, so that no path and no
- * link in it can lead out, and no program runs yet that could change one.
+ * Places to mount on. No program runs yet that could change one. By now the
+ * root is the root, but until the one before it is let go it lies on top, and
+ * ".." leads there. So a path is first tried without following a link (it has
+ * no ".." itself, see wire.c); where there is one, the old root goes first.
  *
  * What is missing is made, but only in file systems of the box's own: in a
  * directory of the host nothing is ever created for a mount (CVE-2024-45310).
@@ -16,12 +18,13 @@
 
 #include "base/util.h"
 #include "init/init.h"
+#include "os/below.h"
 
-int place_own(struct init *in, const char *path)
+int place_own(struct init *in, int fd)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (in->n_own < ARRAY_SIZE(in->own))
 		in->own[in->n_own++] = st.st_dev;
@@ -77,4 +80,38 @@ int place_make(const struct init *in, const char *path, bool is_file)
 		r = make(part, is_file && at == len);
 	}
 	return r;
+}
+
+/* What was mounted on the root itself would hide all the rest. */
+static int not_the_root(const struct init *in, int fd)
+{
+	struct stat root;
+	struct stat st;
+	int r = 0;
+
+	if (fstat(in->root, &root) < 0 || fstat(fd, &st) < 0)
+		r = -errno;
+	else if (st.st_dev == root.st_dev && st.st_ino == root.st_ino)
+		r = -ELOOP;
+	if (r < 0)
+		(void)close(fd);
+	return r < 0 ? r : fd;
+}
+
+int place_open(struct init *in, const char *path, bool is_file)
+{
+	const char *below = path + strspn(path, "/");
+	int fd = open_below(in->root, below, O_PATH);
+	int r = 0;
+
+	if (fd >= 0)
+		return fd;
+	if (fd == -ELOOP)
+		r = root_let_go(in);
+	if (r == 0)
+		r = place_make(in, path, is_file);
+	if (r < 0)
+		return r;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : not_the_root(in, fd);
 }

@@ -3,7 +3,9 @@
 /*
  * Laying down a blob's directories, files and links.
  *
- * The box's own records go into the root, which is new, empty and ours. Those
+ * The box's own records go into the root, which is new, empty and ours; but
+ * who wrote them may not be believed, so a link among them is never followed,
+ * and whatever is there already is not opened. Those
  * of the work go into places that may be a directory of the host with
  * anything in it: there no link is followed, an existing file is never opened
  * but replaced by a new one, and what is neither absent nor a regular file is
@@ -22,6 +24,7 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "init/init.h"
+#include "os/below.h"
 
 struct item {
 	struct wire_record rec;
@@ -147,30 +150,59 @@ static int make_dir(int dir, const char *name, const struct item *it)
 	return -errno;
 }
 
-/* In the root, by path; what is missing above is made. */
-static int lay_trusted(const struct init *in, const struct item *it)
+/* In the root; what is missing is made, and no link was met before that. */
+static int open_above(const struct init *in, const char *path, size_t len)
 {
-	char above[4096];
-	size_t len = it->rec.path_len;
+	char above[WIRE_MAX_PATH];
+	const char *below;
+	int fd;
 	int r;
 
-	for (int tries = 0;; tries++) {
-		if (it->rec.kind == WIRE_DIR)
-			r = make_dir(AT_FDCWD, it->path, it);
-		else if (it->rec.kind == WIRE_LINK)
-			r = make_link(AT_FDCWD, it->path, it);
-		else
-			r = write_new(AT_FDCWD, it->path, it);
-		if (r != -ENOENT || tries || len >= sizeof(above))
-			return r;
-		while (len > 1 && it->path[len - 1] != '/')
-			len--;
-		memcpy(above, it->path, len);
-		above[len - 1] = '\0';
-		r = place_make(in, above, false);
-		if (r < 0)
-			return r;
+	if (len >= sizeof(above))
+		return -ENAMETOOLONG;
+	memcpy(above, path, len);
+	above[len] = '\0';
+	below = above + strspn(above, "/");
+	if (!*below)
+		below = ".";
+	fd = open_below(in->root, below, O_PATH | O_DIRECTORY);
+	if (fd != -ENOENT)
+		return fd;
+	r = place_make(in, above, false);
+	return r < 0 ? r : open_below(in->root, below, O_PATH | O_DIRECTORY);
+}
+
+/* Many in a row have the same directory above them. */
+struct above {
+	int fd;
+	const char *path;
+	size_t len;
+};
+
+static int lay_in_root(const struct init *in, const struct item *it,
+		       struct above *up)
+{
+	const char *name = base_name(it->path);
+	size_t len = (size_t)(name - it->path) - 1;
+
+	if (up->fd < 0 || up->len != len ||
+	    memcmp(up->path, it->path, len) != 0) {
+		fd_close(&up->fd);
+		up->fd = open_above(in, it->path, len);
+		up->path = it->path;
+		up->len = len;
 	}
+	if (up->fd < 0)
+		return up->fd;
+	switch ((enum wire_record_kind)it->rec.kind) {
+	case WIRE_DIR:
+		return make_dir(up->fd, name, it);
+	case WIRE_FILE:
+		return write_new(up->fd, name, it);
+	case WIRE_LINK:
+		return make_link(up->fd, name, it);
+	}
+	return -EINVAL;
 }
 
 static int lay_untrusted(struct init *in, const struct item *it)
@@ -197,14 +229,15 @@ static int lay_untrusted(struct init *in, const struct item *it)
 }
 
 int records_lay(struct init *in, const struct wire_blob *blob,
-		struct wire_records records, bool trusted)
+		struct wire_records records, bool in_root)
 {
 	const char *base = (const char *)blob;
 	uint64_t off = records.off;
+	struct above up = { .fd = NO_FD };
+	int r = 0;
 
-	for (uint64_t i = 0; i < records.count; i++) {
+	for (uint64_t i = 0; r == 0 && i < records.count; i++) {
 		struct item it;
-		int r;
 
 		memcpy(&it.rec, base + off, sizeof(it.rec));
 		it.path = base + off + sizeof(it.rec);
@@ -212,14 +245,14 @@ int records_lay(struct init *in, const struct wire_blob *blob,
 		off += sizeof(it.rec) + it.rec.path_len + 1 + it.rec.data_len;
 		off = (off + 7) & ~7ULL;
 		in->err.code = 0;
-		r = trusted ? lay_trusted(in, &it) : lay_untrusted(in, &it);
-		if (r < 0 && in->err.code)
-			return r;
-		if (r < 0)
-			return err_errno(&in->err, -r, "write '%s' in the box",
-					 it.path);
+		r = in_root ? lay_in_root(in, &it, &up)
+			    : lay_untrusted(in, &it);
+		if (r < 0 && !in->err.code)
+			(void)err_errno(&in->err, -r, "write '%s' in the box",
+					it.path);
 	}
-	return 0;
+	fd_close(&up.fd);
+	return r;
 }
 
 int stage_files(struct init *in)

@@ -35,6 +35,7 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "init/init.h"
+#include "os/caps.h"
 #include "os/seccomp.h"
 #include "os/uapi.h"
 
@@ -263,13 +264,15 @@ static int prepare(const struct start *s)
 	in->job = s->ask->exec;
 	if (join_groups(s) < 0)
 		return err_stage(&in->err, "cgroup");
-	if (seccomp_install(&in->err) < 0)
+	if (seccomp_install(init_has_gate(in), &in->err) < 0)
 		return err_stage(&in->err, "seccomp");
 	in->work = init_map(in, s->fds[0], &size);
 	if (!in->work || wire_check_work(in->work, size, &in->err) < 0)
 		return err_stage(&in->err, "work");
 	if (take_streams(s) < 0)
 		return err_stage(&in->err, "tty");
+	if (users_become(in) < 0)
+		return err_stage(&in->err, "user");
 	make_workdir(wire_str(&in->work->blob, in->work->workdir));
 	return stages_run(in, STAGES_WORK);
 }
@@ -294,7 +297,8 @@ static void be_files(const struct start *s)
 	const int want[] = { s->fds[0], s->in->upper, s->in->lower };
 	int have[ARRAY_SIZE(want)];
 
-	if (join_groups(s) < 0 || seccomp_install(&s->in->err) < 0)
+	if (join_groups(s) < 0 || seccomp_install(false, &s->in->err) < 0 ||
+	    caps_keep_only(CAPS_OVER_OWNERS) < 0)
 		_exit(1);
 	/* Out of the way first, or one would be written over by another. */
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
@@ -435,7 +439,7 @@ static void hear(struct init *in)
 	case WIRE_SIGNAL:
 		c = find(ask.exec);
 		if (c)
-			(void)kill(c->pid, (int)ask.value);
+			users_kill(c->pid, (int)ask.value);
 		break;
 	case WIRE_KILL:
 		c = find(ask.exec);

@@ -35,8 +35,10 @@ static int allow_mounts(struct init *in, struct landlock *l, int run)
 
 		if (!run && (m->flags & WIRE_MNT_PROGRAM))
 			what |= LANDLOCK_RUN;
-		if (!what || !wire_has_mount(&in->conf, i) ||
-		    m->kind == WIRE_LAYER || m->kind == WIRE_UPPER)
+		if (!what || m->kind == WIRE_LAYER || m->kind == WIRE_UPPER ||
+		    m->kind == WIRE_PLACE)
+			continue;
+		if (!wire_has_mount(&in->conf, i) && !wire_is_in_root(m->kind))
 			continue;
 		if (allow_path(in, l, target, is_dir, what) < 0)
 			return -in->err.code;
@@ -56,7 +58,9 @@ int stage_landlock(struct init *in)
 		in->not_enforced |= 1U << WIRE_L_LANDLOCK;
 		return 0;
 	}
-	r = landlock_open(&l, &in->err);
+	/* Where a box may connect to, its namespace and its gate say. */
+	r = init_has_gate(in) ? landlock_open_net(&l, &in->err)
+			      : landlock_open(&l, &in->err);
 	if (r < 0)
 		return r;
 	in->landlock_abi = (uint32_t)l.abi;

@@ -16,6 +16,12 @@
  * hides whatever else the image has there; a place that was asked for must be
  * a real directory or file, or be missing: then it is made in the top layer,
  * with the directories above it as they are in the image.
+ *
+ * Parts of the root may have other attributes than the root: volumes can be
+ * written where it is read-only, and under a list of commands the root is
+ * noexec, which holds for mapping as well (the loader cannot be made to load a
+ * program), but for the files of the list and their libraries. Each is a mount
+ * of that part on itself.
  */
 
 #include <errno.h>
@@ -28,6 +34,7 @@
 
 #include "base/util.h"
 #include "init/init.h"
+#include "os/below.h"
 #include "os/mnt.h"
 #include "os/uapi.h"
 
@@ -149,8 +156,11 @@ static int step(int dir, const char *name, mode_t *ret_mode)
 static int make_at(int dir, const char *name, mode_t mode, bool is_file)
 {
 	int r = is_file ? mknodat(dir, name, S_IFREG | 0444, 0)
-			: mkdirat(dir, name, mode & 07777);
+			: mkdirat(dir, name, 0700);
 
+	/* Whatever the umask. */
+	if (r == 0 && !is_file)
+		r = fchmodat(dir, name, mode & 01777, 0);
 	return r < 0 && errno != EEXIST ? -errno : 0;
 }
 
@@ -321,19 +331,21 @@ static int make_place(struct init *in, int probe, uint32_t i)
 	 */
 	if (r < 0 && m->kind == WIRE_PLACE)
 		return 0;
-	if (r == 0)
+	/* A volume is the box's user's, whoever the image's files belong to. */
+	if (r == 0 || (r > 0 && m->kind == WIRE_VOLUME))
 		r = make_in_own(probe, path, is_file);
 	return r < 0 ? explain(in, r, path) : 0;
 }
 
 /* The spec has made the usual ones. */
-static bool is_in_own(const char *path)
+static bool is_in_own(const struct init *in, const char *path)
 {
-	char full[sizeof(WIRE_OWN_LAYER) + 4096];
-	struct stat st;
+	char full[sizeof(WIRE_OWN_LAYER) + WIRE_MAX_PATH];
+	_cleanup_fd_ int fd = NO_FD;
 
 	(void)snprintf(full, sizeof(full), WIRE_OWN_LAYER "%s", path);
-	return lstat(full, &st) == 0 && S_ISDIR(st.st_mode);
+	fd = open_below(in->root, full + 1, O_PATH | O_DIRECTORY);
+	return fd >= 0;
 }
 
 static bool needs_place(const struct init *in, uint32_t i)
@@ -343,9 +355,10 @@ static bool needs_place(const struct init *in, uint32_t i)
 
 	if (is_root_part(m) || m->kind == WIRE_DEV || layers_is_dev(path))
 		return false;
-	if (m->kind != WIRE_PLACE && in->mounts[i] < 0)
+	if (m->kind != WIRE_PLACE && m->kind != WIRE_VOLUME &&
+	    in->mounts[i] < 0)
 		return false;
-	return (m->flags & WIRE_MNT_FILE) || !is_in_own(path);
+	return (m->flags & WIRE_MNT_FILE) || !is_in_own(in, path);
 }
 
 /* What the top layer lacks is seen in a root that is only looked at. */
@@ -390,8 +403,13 @@ static int hold_both(struct init *in, int n)
 int layers_make(struct init *in)
 {
 	bool has_upper = false;
-	int n = attach_parts(in, &has_upper);
+	struct stat st;
+	int n;
 
+	/* A link would put what it leads to into the box. */
+	if (lstat(WIRE_OWN_LAYER, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(&in->err, EPROTO, "the image has no top layer");
+	n = attach_parts(in, &has_upper);
 	if (n < 0 || make_places(in, n) < 0 ||
 	    mount_layers(in, n, has_upper, LAYERS_ROOT) < 0)
 		return -in->err.code;
@@ -400,6 +418,59 @@ int layers_make(struct init *in)
 	in->next = open(LAYERS_ROOT, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (in->next < 0)
 		return err_errno(&in->err, errno, "open the image's root");
+	return 0;
+}
+
+/*
+ * A part of the root once more, on itself, with attributes of its own. What
+ * is mounted by now must not be there: it would be given what the root's part
+ * is meant to have.
+ */
+static int mount_again(struct init *in, const struct wire_mount *m,
+		       uint64_t attr)
+{
+	const char *path = wire_str(&in->box->blob, m->target);
+	bool is_file = m->flags & WIRE_MNT_FILE;
+	_cleanup_fd_ int place = layers_place(in, path, is_file);
+	_cleanup_fd_ int mnt = NO_FD;
+	struct stat root;
+	struct stat st;
+
+	if (place < 0)
+		return place;
+	/* A file of an overlayfs may show the device of its layer. */
+	if (fstat(in->next, &root) < 0 || fstat(place, &st) < 0 ||
+	    (!is_file && st.st_dev != root.st_dev))
+		return err_set(&in->err, EXDEV, "'%s' is not in the image",
+			       path);
+	mnt = mnt_clone(place, "", &in->err);
+	if (mnt < 0 || mnt_restrict(mnt, attr, &in->err) < 0 ||
+	    mnt_attach(mnt, place, &in->err) < 0)
+		return err_wrap(&in->err, "mount on '%s'", path);
+	return 0;
+}
+
+int layers_part(struct init *in, const struct wire_mount *m)
+{
+	uint64_t attr = MNT_SAFE;
+
+	if (m->kind == WIRE_CODE)
+		return mount_again(in, m, attr | UAPI_MOUNT_ATTR_RDONLY);
+	/* In a root that can be written it is a directory like others. */
+	if (m->kind != WIRE_VOLUME || (in->box->blob.flags & WIRE_ROOT_RW))
+		return 0;
+	if (m->flags & WIRE_MNT_NOEXEC)
+		attr |= UAPI_MOUNT_ATTR_NOEXEC;
+	return mount_again(in, m, attr);
+}
+
+int layers_no_exec(struct init *in)
+{
+	struct uapi_mount_attr attr = { .attr_set = UAPI_MOUNT_ATTR_NOEXEC };
+
+	if (sys_mount_setattr(in->next, "", AT_EMPTY_PATH, &attr) < 0)
+		return err_errno(&in->err, errno,
+				 "keep the image from being executed");
 	return 0;
 }
 

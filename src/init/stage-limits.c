@@ -15,6 +15,8 @@
 #include "os/seccomp.h"
 #include "os/uapi.h"
 
+#define NOFILE_OF_INIT (INIT_MAX_SOCKETS + 64)
+
 static int limit(struct init *in, int what, uint64_t value)
 {
 	struct rlimit now;
@@ -46,6 +48,17 @@ static int set_affinity(struct init *in)
 	return 0;
 }
 
+/*
+ * Init itself holds the gate's sockets for a while, and must be able to take
+ * what comes with the work; its programs are held to the box's (become()).
+ */
+static uint64_t own_nofile(const struct init *in)
+{
+	uint64_t n = in->box->limits.nofile;
+
+	return init_has_gate(in) ? MAX(n, NOFILE_OF_INIT) : n;
+}
+
 int stage_limits(struct init *in)
 {
 	/*
@@ -59,7 +72,7 @@ int stage_limits(struct init *in)
 		uint64_t value;
 	} table[] = {
 		{ RLIMIT_CORE, core },
-		{ RLIMIT_NOFILE, in->box->limits.nofile },
+		{ RLIMIT_NOFILE, own_nofile(in) },
 		{ RLIMIT_FSIZE, in->box->limits.fsize },
 		{ RLIMIT_MEMLOCK, 64 << 10 },
 		{ RLIMIT_MSGQUEUE, 800 << 10 },
@@ -75,8 +88,26 @@ int stage_limits(struct init *in)
 	return in->bounds.n_affinity ? set_affinity(in) : 0;
 }
 
+static int lower_nofile(const struct init *in)
+{
+	struct rlimit now;
+	uint64_t n = in->box->limits.nofile;
+
+	if (!init_has_gate(in))
+		return 0;
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0)
+		return -errno;
+	now.rlim_max = MIN(now.rlim_max, n);
+	now.rlim_cur = now.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &now) < 0 ? -errno : 0;
+}
+
 int limits_lower(const struct init *in)
 {
+	int r = lower_nofile(in);
+
+	if (r < 0)
+		return r;
 	for (int i = 0; i < WIRE_RLIMITS; i++) {
 		const struct wire_rlimit *l = &in->box->rlimits[i];
 		struct rlimit now;
@@ -97,17 +128,24 @@ int stage_caps(struct init *in)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(&in->err, errno, "set no_new_privs");
+	/* Over users of the box alone; see users.c. */
+	if (in->go.is_many && in->conf.stays)
+		return caps_drop_all_but(CAPS_OVER_USERS | CAPS_OVER_OWNERS,
+					 &in->err);
 	return caps_drop_all(&in->err);
 }
 
 int stage_seccomp(struct init *in)
 {
+	bool egress = init_has_gate(in);
+
 	if ((in->box->blob.flags & WIRE_COMMANDS) &&
 	    seccomp_forbid_memfd(&in->err) < 0)
 		return -in->err.code;
 	if (in->conf.stays)
-		return seccomp_install_stays(&in->err);
-	if (in->box->blob.flags & WIRE_WITNESS)
+		return seccomp_install_stays(egress, &in->err);
+	/* With a gate it is the gate that says what was refused. */
+	if ((in->box->blob.flags & WIRE_WITNESS) && !egress)
 		return seccomp_install_witness(&in->witness, &in->err);
-	return seccomp_install(&in->err);
+	return seccomp_install(egress, &in->err);
 }

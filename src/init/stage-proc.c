@@ -34,14 +34,6 @@
 static const char *const held[] = { "mounts", "net", "filesystems", "version",
 				    "sys" };
 
-struct dirent64 {
-	uint64_t ino;
-	int64_t off;
-	uint16_t len;
-	uint8_t type;
-	char name[];
-};
-
 enum { TYPE_DIR = 4, TYPE_REG = 8 };
 
 static bool is_kept(const char *name)
@@ -58,6 +50,20 @@ static bool is_kept(const char *name)
 	return false;
 }
 
+/* By mount(2) a link would be followed, and some are: of the procfs, or of
+ * the spec, which may be forged. */
+int proc_cover(struct init *in, const char *with, const char *path)
+{
+	_cleanup_fd_ int mnt = mnt_clone(AT_FDCWD, with, &in->err);
+
+	if (mnt < 0)
+		return mnt;
+	if (sys_move_mount(mnt, "", AT_FDCWD, path,
+			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_errno(&in->err, errno, "cover %s", path);
+	return 0;
+}
+
 static int cover(struct init *in, const struct dirent64 *d)
 {
 	char path[280];
@@ -70,9 +76,7 @@ static int cover(struct init *in, const struct dirent64 *d)
 	    (mknod("/proc/empty", S_IFREG | 0444, 0) < 0 && errno != EEXIST))
 		return err_errno(&in->err, errno, "make something empty");
 	(void)snprintf(path, sizeof(path), "/.proc/%s", d->name);
-	if (mount(with, path, NULL, MS_BIND, NULL) < 0)
-		return err_errno(&in->err, errno, "cover /proc/%s", d->name);
-	return 0;
+	return proc_cover(in, with, path);
 }
 
 static int cover_all(struct init *in)
@@ -109,20 +113,12 @@ int proc_hide(struct init *in)
 	return cover_all(in);
 }
 
-/* Some are links, which mount(2) would follow. */
 static int hold(struct init *in, const char *name)
 {
-	_cleanup_fd_ int mnt = NO_FD;
 	char path[32];
 
 	(void)snprintf(path, sizeof(path), ".proc/%s", name);
-	mnt = mnt_clone(AT_FDCWD, path, &in->err);
-	if (mnt < 0)
-		return mnt;
-	if (sys_move_mount(mnt, "", AT_FDCWD, path,
-			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return err_errno(&in->err, errno, "hold /proc/%s", name);
-	return 0;
+	return proc_cover(in, path, path);
 }
 
 static int hold_all(struct init *in)

@@ -31,49 +31,52 @@ int stage_enter(struct init *in)
 	in->old = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (in->old < 0)
 		return err_errno(&in->err, errno, "open the old root");
-	/* The old root ends up on top of the new one; no path leads there. */
+	/*
+	 * The old root ends up on top of the new one. No path leads there but
+	 * through "..", wherever that goes up to the root.
+	 */
 	if (fchdir(in->root) < 0 || sys_pivot_root(".", ".") < 0)
 		return err_errno(&in->err, errno, "change the root");
 	if (chdir("/") < 0)
 		return err_errno(&in->err, errno, "enter the new root");
-	return 0;
+	return in->go.is_apart ? root_let_go(in) : 0;
 }
 
-/*
- * Not right after it was left: the kernel waits for all CPUs here, and that
- * takes far longer while the keeper is at work on another one.
- */
-int stage_leave(struct init *in)
+int root_let_go(struct init *in)
 {
+	if (in->old < 0)
+		return 0;
 	if (fchdir(in->old) < 0 || umount2(".", MNT_DETACH) < 0)
 		return err_errno(&in->err, errno, "let go of the old root");
 	if (chdir("/") < 0)
 		return err_errno(&in->err, errno, "enter the new root");
 	fd_close(&in->old);
+	return 0;
+}
+
+/*
+ * In a single run not right after it was left: the kernel waits for all CPUs
+ * here, and that takes far longer while the keeper is at work on another one.
+ */
+int stage_leave(struct init *in)
+{
+	if (root_let_go(in) < 0)
+		return -in->err.code;
 	return in->next < 0 ? 0 : layers_enter(in);
 }
 
 int stage_root(struct init *in)
 {
-	if (place_own(in, "/") < 0)
+	if (place_own(in, in->root) < 0)
 		return err_set(&in->err, EIO, "look at the root");
 	return records_lay(in, &in->box->blob, in->box->records, true);
 }
 
-/* By path: this is the root, and nobody else is in it yet. */
-static int attach(struct init *in, int mnt, const char *target)
-{
-	if (sys_move_mount(mnt, "", AT_FDCWD, target,
-			   UAPI_MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return err_errno(&in->err, errno, "mount on '%s'", target);
-	return 0;
-}
-
 /*
  * Over what is mounted at `target`, a layer that takes changes: in the root,
- * whose size is limited, and which goes with the box.
+ * whose size is limited, and which goes with the box. `place` is below both.
  */
-static int add_layer(struct init *in, uint32_t i, const char *target)
+static int add_layer(struct init *in, uint32_t i, const char *target, int place)
 {
 	char upper[32];
 	char work[32];
@@ -92,25 +95,50 @@ static int add_layer(struct init *in, uint32_t i, const char *target)
 		      &in->err);
 	if (mnt < 0)
 		return -in->err.code;
-	return attach(in, mnt, target);
+	return mnt_attach(mnt, place, &in->err);
 }
 
 /* In an image's root, whose links are not ours. */
 static int mount_in_image(struct init *in, uint32_t i, const char *target,
 			  bool is_file)
 {
-	char path[sizeof(LAYERS_ROOT) + 4096];
 	_cleanup_fd_ int place = layers_place(in, target, is_file);
 
 	if (place < 0)
 		return place;
 	if (mnt_attach(in->mounts[i], place, &in->err) < 0)
 		return err_wrap(&in->err, "mount on '%s'", target);
-	fd_close(&in->mounts[i]);
-	(void)snprintf(path, sizeof(path), LAYERS_ROOT "%s", target);
-	if (in->box->mounts[i].kind == WIRE_TMPFS && place_own(in, path) < 0)
+	if (in->box->mounts[i].kind == WIRE_TMPFS &&
+	    place_own(in, in->mounts[i]) < 0)
 		return err_set(&in->err, EIO, "look at '%s'", target);
+	fd_close(&in->mounts[i]);
 	return 0;
+}
+
+static int mount_in_root(struct init *in, uint32_t i, const char *target,
+			 bool is_file)
+{
+	const struct wire_mount *m = &in->box->mounts[i];
+	_cleanup_fd_ int place = place_open(in, target, is_file);
+	int r;
+
+	if (place == -EROFS)
+		return err_set(&in->err, EROFS,
+			       "there is no '%s' to mount on, and nothing is "
+			       "made in a directory of the host; make it there "
+			       "first",
+			       target);
+	if (place < 0)
+		return err_errno(&in->err, -place,
+				 "make the mount point '%s' in the box",
+				 target);
+	if (mnt_attach(in->mounts[i], place, &in->err) < 0)
+		return err_wrap(&in->err, "mount on '%s'", target);
+	r = m->flags & WIRE_MNT_OVERLAY ? add_layer(in, i, target, place) : 0;
+	if (r == 0 && m->kind == WIRE_TMPFS && place_own(in, in->mounts[i]) < 0)
+		r = err_set(&in->err, EIO, "look at '%s'", target);
+	fd_close(&in->mounts[i]);
+	return r;
 }
 
 static int mount_one(struct init *in, uint32_t i)
@@ -118,30 +146,14 @@ static int mount_one(struct init *in, uint32_t i)
 	const struct wire_mount *m = &in->box->mounts[i];
 	const char *target = wire_str(&in->box->blob, m->target);
 	bool is_file = m->kind == WIRE_DEV || (m->flags & WIRE_MNT_FILE);
-	int r;
 
+	if (wire_is_in_root(m->kind))
+		return layers_part(in, m);
 	if (in->mounts[i] < 0)
 		return 0;
 	if (in->next >= 0 && !layers_is_dev(target))
 		return mount_in_image(in, i, target, is_file);
-	r = place_make(in, target, is_file);
-	if (r == -EROFS)
-		return err_set(&in->err, EROFS,
-			       "there is no '%s' to mount on, and nothing is "
-			       "made in a directory of the host; make it there "
-			       "first",
-			       target);
-	if (r < 0)
-		return err_errno(&in->err, -r,
-				 "make the mount point '%s' in the box",
-				 target);
-	r = attach(in, in->mounts[i], target);
-	fd_close(&in->mounts[i]);
-	if (r == 0 && (m->flags & WIRE_MNT_OVERLAY))
-		r = add_layer(in, i, target);
-	if (r == 0 && m->kind == WIRE_TMPFS && place_own(in, target) < 0)
-		r = err_set(&in->err, EIO, "look at '%s'", target);
-	return r;
+	return mount_in_root(in, i, target, is_file);
 }
 
 /* Covers an entry of the new procfs with our own file of that name. */
@@ -152,9 +164,7 @@ static int stand_in(struct init *in, const char *name)
 
 	(void)snprintf(ours, sizeof(ours), "/proc/%s", name);
 	(void)snprintf(theirs, sizeof(theirs), "/.proc/%s", name);
-	if (mount(ours, theirs, NULL, MS_BIND, NULL) < 0)
-		return err_errno(&in->err, errno, "cover /proc/%s", name);
-	return 0;
+	return proc_cover(in, ours, theirs);
 }
 
 /*
@@ -183,6 +193,9 @@ int stage_mounts(struct init *in)
 	for (uint32_t i = 0; i < in->box->n_mounts; i++)
 		if (mount_one(in, i) < 0)
 			return -in->err.code;
+	if (in->box->image && (in->box->blob.flags & WIRE_COMMANDS) &&
+	    layers_no_exec(in) < 0)
+		return -in->err.code;
 	for (size_t i = 0; proc_instead[i]; i++)
 		if (stand_in(in, proc_instead[i]) < 0)
 			return -in->err.code;

@@ -39,6 +39,7 @@ static const struct stage own[] = {
  */
 static const struct stage root[] = {
 	{ "name", stage_name },
+	{ "net", stage_net },
 	{ "root", stage_root },
 };
 
@@ -72,6 +73,7 @@ static const struct stage wall[] = {
  * Mustn't: need any right.
  */
 static const struct stage work[] = {
+	{ "gate", stage_gate }, /* from here on nothing of the gate is here */
 	{ "files", stage_files },
 	{ "workdir", stage_workdir },
 };

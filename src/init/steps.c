@@ -347,6 +347,8 @@ static void say(struct runner *r, uint32_t type, const int *fds, int n_fds)
 	r->msg.job = r->in->job;
 	r->msg.outcome.not_enforced = r->in->not_enforced;
 	r->msg.outcome.landlock_abi = r->in->landlock_abi;
+	if (init_has_gate(r->in) && type != WIRE_STARTED)
+		net_count(&r->msg.outcome);
 	if (io_send(INIT_SOCK, &r->msg, sizeof(r->msg), fds, n_fds) < 0)
 		_exit(0);
 }

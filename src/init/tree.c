@@ -64,7 +64,7 @@ static bool add_more(pid_t first)
 		if (pid <= 1 || n_family >= MOST || is_known(pid) ||
 		    !is_of(name, first))
 			continue;
-		(void)kill(pid, SIGSTOP);
+		users_kill(pid, SIGSTOP);
 		family[n_family++] = pid;
 		more = true;
 	}
@@ -77,9 +77,9 @@ void session_kill_tree(pid_t first)
 		return;
 	n_family = 0;
 	family[n_family++] = first;
-	(void)kill(first, SIGSTOP);
+	users_kill(first, SIGSTOP);
 	for (int i = 0; i < ROUNDS && add_more(first); i++)
 		;
 	for (size_t i = 0; i < n_family; i++)
-		(void)kill(family[i], SIGKILL);
+		users_kill(family[i], SIGKILL);
 }

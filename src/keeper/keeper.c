@@ -47,7 +47,9 @@ static void client_said(struct keeper *k)
 		return;
 	}
 	memcpy(&head, &ask, sizeof(head));
-	if (n != sizeof(head)) {
+	if (n != sizeof(head) || k->only_stays) {
+		for (int i = 0; i < n_fds; i++)
+			(void)close(fds[i]);
 		k->is_over = true;
 		return;
 	}
@@ -138,6 +140,7 @@ void keeper_ahead(struct keeper *k)
 {
 	k->record = NO_FD;
 	k->sock = NO_FD;
+	k->ahead.spec = NO_FD;
 	net_ahead(k);
 }
 
@@ -149,6 +152,7 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 	k->sock = sock;
 	k->client = NO_FD;
 	k->record = NO_FD;
+	k->ahead.spec = NO_FD;
 	if (!k->net)
 		net_ahead(k);
 	k->is_reused = is_reused;
@@ -170,7 +174,7 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 	}
 	keeper_moment("record");
 	/* Nearly every run is as nobody; where not, it is only unused. */
-	(void)box_spawn(k, (struct ids){ 65534, 65534, false }, &unused);
+	(void)box_spawn(k, (struct ids){ .uid = 65534, .gid = 65534 }, &unused);
 }
 
 int keeper_fd(const struct keeper *k)
@@ -180,7 +184,8 @@ int keeper_fd(const struct keeper *k)
 
 int keeper_timeout_ms(const struct keeper *k)
 {
-	int64_t next = MIN(run_next_look(k), programs_next_look(k));
+	int64_t next = MIN(MIN(run_next_look(k), programs_next_look(k)),
+			   ahead_next_look(k));
 	int64_t now;
 
 	if (next == INT64_MAX)
@@ -209,17 +214,23 @@ void keeper_step(struct keeper *k, int timeout_ms)
 	if (!k->is_over) {
 		run_timers(k);
 		programs_timers(k);
+		if (n > 0)
+			ahead_wait(k);
+		ahead_timers(k);
 	}
 	/* By now its work is done, and nobody waits for us. */
 	if (n > 0)
 		net_done(k);
 }
 
-void keeper_sweep(struct keeper *k)
+bool keeper_sweep(struct keeper *k)
 {
+	bool is_clean = true;
+
 	if (!k->is_swept && k->record >= 0)
-		record_sweep(&k->world);
+		is_clean = record_sweep(&k->world);
 	k->is_swept = true;
+	return is_clean;
 }
 
 void keeper_close(struct keeper *k)
@@ -232,9 +243,10 @@ void keeper_close(struct keeper *k)
 		(void)cg_box_kill(&b->cg);
 		box_release(k, b);
 	}
+	fd_close(&k->ahead.spec);
 	if (k->has_own_mounts)
 		shelves_close(k);
-	keeper_sweep(k);
+	(void)keeper_sweep(k);
 	if (!k->has_left)
 		record_remove(k);
 	net_done(k);

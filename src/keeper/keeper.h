@@ -27,6 +27,7 @@
  *	session.c a box that stays: opened, asked, closed
  *	program.c a program in such a box: its group, its time, its end
  *	shelf.c   what is kept of such a box for the next one
+ *	ahead.c   such a box, made before it is asked for
  *	peer.c    whose rights a bind mount is opened with
  */
 
@@ -45,10 +46,10 @@
 #define KEEPER_INIT_SOCK 3
 #define KEEPER_INIT_LOCK 4
 #define KEEPER_FIRST_FD  5
-#define KEEPER_BOXES     320 /* 256 that stay, and what is made ahead ... */
-#define KEEPER_RUNS      128 /* ... where none stays */
-#define KEEPER_PROGRAMS  4096
-#define KEEPER_SHELVES   512
+#define KEEPER_BOXES     (WIRE_STAYING + 64) /* and what is made ahead ... */
+#define KEEPER_RUNS      128                 /* ... where none stays */
+#define KEEPER_PROGRAMS  WIRE_PROGRAMS
+#define KEEPER_SHELVES   WIRE_SHELVES
 
 /* What an event is about; the rest of its data is the box's number. */
 enum keeper_event {
@@ -62,9 +63,11 @@ struct world {
 	bool is_root; /* really root: id-mapped binds, uid range */
 	uid_t caller; /* who runs this */
 	gid_t caller_gid;
-	uint32_t uid_base;  /* host uids that boxes may have */
-	uint32_t uid_count; /* 0: only the caller's own */
-	int proc;           /* the host's procfs, checked to be one */
+	uint32_t uid_base;    /* host uids that boxes may have */
+	uint32_t uid_count;   /* 0: only the caller's own */
+	uint32_t block_base;  /* further ones, WIRE_IDS for each block */
+	uint32_t block_count; /* 0: a box has one user */
+	int proc;             /* the host's procfs, checked to be one */
 	int root; /* the host's root directory, in our mount namespace */
 	int init; /* sealed memfd */
 	int landlock_abi;
@@ -89,11 +92,16 @@ enum box_state {
 
 #define BOX_DISKS 16
 
-/* Who a box is inside, and whether it has the caller's uid outside. */
+/*
+ * Who a box is inside, whether it has the caller's uid outside, and whether it
+ * has other users, root among them.
+ */
 struct ids {
 	uint32_t uid;
 	uint32_t gid;
 	bool caller;
+	bool many;
+	bool root;
 };
 
 struct box {
@@ -105,6 +113,8 @@ struct box {
 	int sock;
 	int lock; /* holds the uid */
 	uint32_t host_uid;
+	uint32_t host_block; /* of its other users, if ids.many */
+	bool owns_net;       /* its network namespace came from the clone */
 	struct ids ids;
 	const struct wire_box *spec; /* mapped, from READY on */
 	struct cg_box cg;
@@ -128,8 +138,11 @@ struct box {
 	bool stays;
 	bool is_frozen;
 	bool may_keep;           /* what is on the shelf stays there */
+	bool is_up;              /* READY, and init says so too */
 	uint32_t shelf;          /* 0: none */
 	uint32_t n_files;        /* numbers for requests for files */
+	uint64_t oom_claimed;    /* kills for memory that are some program's */
+	uint64_t last_end;       /* of a program; blame.c */
 	const struct peer *peer; /* while it is opened; NULL: ourselves */
 };
 
@@ -158,10 +171,14 @@ struct program {
 	enum program_state state;
 	bool is_files; /* a request for files, of which nobody is told */
 	bool kill_rest;
-	bool heard; /* init told its end */
+	bool heard;   /* init told its end */
+	bool is_shot; /* it was sent SIGKILL as asked */
 	struct wire_times times;
 	uint64_t oom_before;
 	uint64_t refused_before;
+	uint64_t born;     /* by k->stamp; 0: a request for files */
+	uint64_t ran;      /* seen then to have run since the look before */
+	uint64_t cpu_seen; /* at the last look */
 	int64_t started;
 	int64_t deadline;
 	int64_t total_deadline;
@@ -184,10 +201,26 @@ struct shelf {
 	bool is_used;    /* by a box that is there */
 	int lock;
 	uint32_t host_uid;
+	uint32_t host_block;
 	struct ids ids;
 	int n_disks;
 	int disks[BOX_DISKS]; /* detached mounts */
 	uint64_t what[BOX_DISKS];
+};
+
+/* What is to be made ahead; ahead.c. */
+#define AHEAD_SEEN 8
+
+struct ahead {
+	bool is_planned;
+	bool is_soon;              /* nothing that happens puts it off */
+	int n_ready;               /* of its kind, when it was planned */
+	struct ids ids;            /* of the next one */
+	int spec;                  /* its memfd, NO_FD: that is not known */
+	bool shelf;                /* it is to have one */
+	int64_t at;                /* when, if nothing else happens */
+	uint64_t seen[AHEAD_SEEN]; /* digests of what was opened last */
+	uint32_t n_seen;
 };
 
 struct keeper {
@@ -201,7 +234,9 @@ struct keeper {
 	struct box boxes[KEEPER_BOXES];
 	struct program programs[KEEPER_PROGRAMS];
 	int top_program; /* as top */
+	uint64_t stamp;  /* what came first; blame.c */
 	struct shelf shelves[KEEPER_SHELVES];
+	struct ahead ahead;
 	bool has_own_mounts; /* a mount namespace apart from the host's */
 	int epoll;
 	int record; /* locked */
@@ -211,6 +246,11 @@ struct keeper {
 	bool is_swept;  /* looked for what others left behind */
 	bool has_left;  /* a group could not be removed: the next start will */
 	bool is_reused; /* more runs will follow: make the next box ahead */
+	/*
+	 * The client is not who the boxes are for, and no run is taken from
+	 * it: what a run mounts is opened with our own rights.
+	 */
+	bool only_stays;
 };
 
 /*
@@ -251,7 +291,7 @@ void keeper_step(struct keeper *k, int timeout_ms);
  * Removes what keepers that crashed left behind, once: when a program runs
  * and there is nothing else to do, at the latest at the end.
  */
-void keeper_sweep(struct keeper *k);
+bool keeper_sweep(struct keeper *k); /* whether nothing is left */
 
 /* Ends every box and lets go of everything. */
 void keeper_close(struct keeper *k);
@@ -260,15 +300,21 @@ void keeper_close(struct keeper *k);
 int world_find_caller(struct world *w, struct err *err);
 int world_open(struct world *w, struct err *err);
 
-/* uids.c: returns a locked descriptor and the uid. */
+/*
+ * uids.c: returns a locked descriptor and the uid; adds a block to what is
+ * locked, -EAGAIN where none is free; writes the lines of uid_map or gid_map.
+ */
 int uid_take(const struct world *w, uint32_t *ret_uid, struct err *err);
+int block_take(const struct world *w, int lock, uint32_t *ret_base);
+void ids_format(const struct box *b, uint32_t inside, uint32_t outside,
+		char *ret, size_t size);
 
 /* record.c */
 int record_open(struct keeper *k, struct err *err);
 /* One more directory in which groups will be made. */
 int record_add(struct keeper *k, const char *path, struct err *err);
 void record_remove(struct keeper *k);
-void record_sweep(const struct world *w);
+bool record_sweep(const struct world *w);
 
 /*
  * net.c: begins to make it; enters it, or -ENOENT where there is none; comes
@@ -281,9 +327,9 @@ void net_done(struct keeper *k);
 
 /* spawn.c */
 struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err);
-/* The same with the uid of what is on a shelf. */
-struct box *box_spawn_again(struct keeper *k, const struct shelf *s,
-			    struct err *err);
+/* The same with the host ids of what is on a shelf. */
+struct box *box_spawn_again(struct keeper *k, struct ids ids,
+			    const struct shelf *s, struct err *err);
 /* Opens the `tasks` that its init is to write to; the number, or -errno. */
 int box_open_tasks(struct keeper *k, const struct box *b, int *ret_fds,
 		   struct err *err);
@@ -332,6 +378,15 @@ static inline bool init_is_gone(int r)
 	return r == -EPIPE || r == -ECONNRESET;
 }
 
+/*
+ * Whether a box that was made ahead can still be used. One whose init has
+ * failed already waits for its death only: the next one will tell why.
+ */
+static inline bool box_waits(const struct box *b, enum box_state state)
+{
+	return b->state == state && b->sock >= 0 && !b->heard;
+}
+
 /* run.c */
 /* A run of this box is about to follow. */
 void run_ahead(struct keeper *k, int *fds, int n_fds);
@@ -349,6 +404,8 @@ void box_kill(struct keeper *k, struct box *b);
 void box_look_at_disks(struct box *b);
 void box_fill_usage(struct keeper *k, struct box *b, const struct rusage *ru);
 
+bool spec_is_same(const struct wire_box *a, const struct wire_box *b);
+
 /* session.c: a message of the client; what init says; its death. */
 void session_request(struct keeper *k, const struct wire_ask *ask, int *fds,
 		     int n_fds);
@@ -357,6 +414,29 @@ void session_init_died(struct keeper *k, struct box *b);
 /* Tells the client; one that does not listen is given up. */
 void session_tell(struct keeper *k, const struct wire_told *told,
 		  const int *fds, int n);
+
+/* Gives it its spec; `shelf` is taken if nothing is kept there yet. */
+int session_configure(struct keeper *k, struct box *b, uint32_t shelf, int fd,
+		      struct err *err);
+
+/* ahead.c: numbers of shelves from here on are the keeper's own. */
+#define AHEAD_SHELF 0x80000000U
+/* One that was made for just this, whose shelf has now this number; or NULL. */
+struct box *ahead_take(struct keeper *k, const struct wire_box *spec,
+		       struct ids ids, uint32_t shelf);
+/* One was opened: what will probably be asked for next? */
+void ahead_plan(struct keeper *k, const struct wire_box *spec, struct ids ids,
+		int fd, bool has_shelf);
+/* One was closed: the next will be wanted soon, if one is planned. */
+void ahead_soon(struct keeper *k);
+/* The oldest that waits, whose place is free then; NULL: none waits. */
+struct box *ahead_give_up(struct keeper *k);
+/* Its init died, or it was not asked for. */
+void ahead_drop(struct keeper *k, struct box *b);
+/* Something happened: the time to make one is later. */
+void ahead_wait(struct keeper *k);
+void ahead_timers(struct keeper *k);
+int64_t ahead_next_look(const struct keeper *k);
 
 /* program.c */
 struct program *program_get(struct keeper *k, const struct box *b,
@@ -373,6 +453,11 @@ void programs_end(struct keeper *k, struct box *b);
 int programs_freeze(struct keeper *k, struct box *b, bool is_frozen);
 void programs_timers(struct keeper *k);
 int64_t programs_next_look(const struct keeper *k);
+
+/* blame.c: kills for memory that are this program's, of so many of the box */
+void blame_begin(struct keeper *k, struct program *p);
+uint64_t blame_kills(struct keeper *k, const struct program *p, uint64_t kills);
+void blame_end(struct keeper *k, const struct program *p);
 
 /* shelf.c: the one with this number; NULL: none. */
 struct shelf *shelf_find(struct keeper *k, uint32_t number);

@@ -24,20 +24,9 @@
 #include "base/state.h"
 #include "base/util.h"
 #include "keeper/keeper.h"
+#include "os/below.h"
 #include "os/mnt.h"
 #include "os/uapi.h"
-
-static int open_below(int dir, const char *path, int flags)
-{
-	const struct uapi_open_how how = {
-		.flags = (uint64_t)flags | O_CLOEXEC,
-		.resolve = UAPI_RESOLVE_BENEATH | UAPI_RESOLVE_NO_SYMLINKS |
-			   UAPI_RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = sys_openat2(dir, path, &how);
-
-	return fd < 0 ? -errno : fd;
-}
 
 static int open_store(const struct world *w, struct err *err)
 {

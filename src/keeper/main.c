@@ -17,6 +17,8 @@ static int take_socket(void)
 {
 	int sock = fcntl(3, F_DUPFD_CLOEXEC, KEEPER_FIRST_FD);
 
+	/* A lock that says that our boxes are not gone yet; never closed. */
+	(void)fcntl(4, F_DUPFD_CLOEXEC, KEEPER_FIRST_FD);
 	for (int fd = 3; fd < KEEPER_FIRST_FD; fd++) {
 		(void)dup2(0, fd);
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -32,9 +34,10 @@ int main(int argc, char **argv)
 	(void)setsid();
 	(void)!chdir("/");
 	(void)signal(SIGPIPE, SIG_IGN);
+	keeper.only_stays = argc > 1 && strcmp(argv[1], "session") == 0;
 	keeper_open(&keeper, take_socket(), client,
-		    argc > 1 && (strcmp(argv[1], "reused") == 0 ||
-				 strcmp(argv[1], "session") == 0));
+		    keeper.only_stays ||
+			    (argc > 1 && strcmp(argv[1], "reused") == 0));
 	while (!keeper.is_over)
 		keeper_step(&keeper, keeper_timeout_ms(&keeper));
 	keeper_close(&keeper);

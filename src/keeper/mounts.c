@@ -175,6 +175,12 @@ static int open_bind(struct keeper *k, const struct box *b,
 			       "mount '%s': it belongs to someone else than "
 			       "who asks; mount it read-only",
 			       path);
+	/* Else what is made there would belong to an id of the box. */
+	if (b->stays && w->is_root &&
+	    !(m->flags & (WIRE_MNT_RO | WIRE_MNT_IDMAP)))
+		return err_set(err, EPERM,
+			       "mount '%s': for writing it must be id-mapped",
+			       path);
 	if (m->source_ino &&
 	    (st.st_ino != m->source_ino || st.st_dev != m->source_dev))
 		return err_set(err, ESTALE,
@@ -322,6 +328,8 @@ static int open_one(struct keeper *k, struct box *b,
 	case WIRE_LAYER:
 		return layer_open(w, b, m, err);
 	case WIRE_PLACE:
+	case WIRE_VOLUME:
+	case WIRE_CODE:
 	case WIRE_MOUNT_KINDS:
 		break;
 	}
@@ -338,7 +346,7 @@ int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		const struct wire_mount *m = &spec->mounts[i];
 		int fd;
 
-		if (m->kind == WIRE_PLACE)
+		if (wire_is_in_root(m->kind))
 			continue;
 		fd = open_one(k, b, spec, m, err);
 		if (fd == -ENOENT && (m->flags & WIRE_MNT_OPTIONAL)) {

@@ -72,6 +72,7 @@ static void forget(struct keeper *k, struct program *p)
 {
 	if (cg_part_remove(&k->cg, &box_of(k, p)->cg, p->number) < 0)
 		k->has_left = true;
+	blame_end(k, p);
 	p->state = PROGRAM_FREE;
 }
 
@@ -128,7 +129,6 @@ int program_start(struct keeper *k, struct box *b, const struct wire_ask *ask,
 		  const int *fds, int n_fds, struct err *err)
 {
 	struct program *p = take_free(k);
-	struct cg_usage now;
 
 	if (!p)
 		return err_set(err, EBUSY, "%d programs are there already",
@@ -142,9 +142,7 @@ int program_start(struct keeper *k, struct box *b, const struct wire_ask *ask,
 	if (cg_part_make(&k->cg, &b->cg, p->number, b->host_uid, err) < 0)
 		return err_stage(err, "cgroup");
 	p->state = PROGRAM_STARTING;
-	cg_box_usage(&k->cg, &b->cg, &now);
-	p->oom_before = now.oom_kills;
-	p->refused_before = now.pids_refused;
+	blame_begin(k, p);
 	if (p->is_files)
 		p->deadline = clock_us() + FILES_US;
 	if (send_start(k, b, ask, fds, n_fds, err) < 0) {
@@ -160,6 +158,7 @@ void program_signal(struct keeper *k, struct program *p, int signal)
 				      .exec = p->number,
 				      .value = (uint32_t)signal };
 
+	p->is_shot = p->is_shot || signal == SIGKILL;
 	if (p->state == PROGRAM_STARTING || p->state == PROGRAM_RUNNING ||
 	    p->state == PROGRAM_ENDING)
 		(void)io_send_now(box_of(k, p)->sock, &ask, sizeof(ask), NULL,
@@ -225,20 +224,6 @@ void program_kill(struct keeper *k, struct program *p, enum wire_end end)
 	look_soon(p, SOON_US);
 }
 
-/*
- * A kill for memory is counted for the whole box; it is this program's if
- * that is how it ended.
- */
-static bool may_be_oom(const struct program *p)
-{
-	int status = p->wait_status;
-
-	if (p->end != WIRE_BY_ITSELF)
-		return false;
-	return (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
-	       (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGKILL);
-}
-
 static void tell_end(struct keeper *k, struct program *p, const struct err *err)
 {
 	struct wire_told told = { .type = WIRE_DONE, .exec = p->number };
@@ -259,7 +244,7 @@ static void tell_end(struct keeper *k, struct program *p, const struct err *err)
 	o->pids_full = p->pids_full;
 	cg_box_usage(&k->cg, &b->cg, &u);
 	o->memory_peak = u.memory_peak;
-	o->oom_kills = may_be_oom(p) ? u.oom_kills - p->oom_before : 0;
+	o->oom_kills = blame_kills(k, p, u.oom_kills);
 	o->pids_peak = u.pids_peak;
 	o->pids_refused = u.pids_refused - p->refused_before;
 	o->cpu_us = cg_part_cpu_us(&k->cg, &b->cg, p->number);

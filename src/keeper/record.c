@@ -122,7 +122,8 @@ static void sweep_hidden(int dir, const char *name)
 		(void)unlinkat(dir, name, 0);
 }
 
-static void sweep_record(int dir, const char *name)
+/* False: something of a dead keeper is left. */
+static bool sweep_record(int dir, const char *name)
 {
 	_cleanup_fd_ int fd = openat(dir, name,
 				     O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -132,10 +133,10 @@ static void sweep_record(int dir, const char *name)
 	int bad = 0;
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return;
+		return true;
 	n = io_read_full(fd, text, sizeof(text) - 1);
 	if (n < 0)
-		return;
+		return false;
 	text[n] = '\0';
 	(void)snprintf(prefix, sizeof(prefix), "cordon-%.40s-", name);
 	for (char *line = text; *line;) {
@@ -149,23 +150,27 @@ static void sweep_record(int dir, const char *name)
 	}
 	if (!bad)
 		(void)unlinkat(dir, name, 0);
+	return !bad;
 }
 
-void record_sweep(const struct world *w)
+bool record_sweep(const struct world *w)
 {
 	int fd = openat(w->runtime_fd, DIRECTORY,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool is_clean = true;
 	struct dirent *e;
 
 	if (!d) {
+		is_clean = fd < 0 && errno == ENOENT;
 		fd_close(&fd);
-		return;
+		return is_clean;
 	}
 	while ((e = readdir(d)))
 		if (e->d_name[0] == '.')
 			sweep_hidden(dirfd(d), e->d_name);
 		else
-			sweep_record(dirfd(d), e->d_name);
+			is_clean &= sweep_record(dirfd(d), e->d_name);
 	(void)closedir(d);
+	return is_clean;
 }

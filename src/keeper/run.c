@@ -65,7 +65,7 @@ static void tell_failure(struct keeper *k, uint32_t job, const struct err *err)
 	tell(k, job, WIRE_ENDED, &o, NULL, 0);
 }
 
-static bool is_same(const struct wire_box *a, const struct wire_box *b)
+bool spec_is_same(const struct wire_box *a, const struct wire_box *b)
 {
 	return a->blob.size == b->blob.size && memcmp(a, b, a->blob.size) == 0;
 }
@@ -73,13 +73,14 @@ static bool is_same(const struct wire_box *a, const struct wire_box *b)
 static bool is_for(const struct box *b, struct ids ids)
 {
 	return b->ids.uid == ids.uid && b->ids.gid == ids.gid &&
-	       b->ids.caller == ids.caller;
+	       b->ids.caller == ids.caller && b->ids.many == ids.many &&
+	       b->ids.root == ids.root;
 }
 
 struct box *run_find_parked(struct keeper *k, struct ids ids)
 {
 	for (int i = 0; i < k->top; i++)
-		if (k->boxes[i].state == BOX_PARKED &&
+		if (box_waits(&k->boxes[i], BOX_PARKED) &&
 		    is_for(&k->boxes[i], ids))
 			return &k->boxes[i];
 	return NULL;
@@ -94,9 +95,10 @@ static struct box *find_ahead(struct keeper *k, const struct wire_box *spec,
 	for (int i = 0; i < k->top; i++) {
 		struct box *b = &k->boxes[i];
 
-		if (b->state == BOX_READY && is_same(b->spec, spec))
+		if (box_waits(b, BOX_READY) && !b->stays &&
+		    spec_is_same(b->spec, spec))
 			return b;
-		if (b->state == BOX_PARKED && is_for(b, ids))
+		if (box_waits(b, BOX_PARKED) && is_for(b, ids))
 			parked = b;
 	}
 	return parked;
@@ -108,6 +110,12 @@ struct ids run_ids(const struct keeper *k, const struct wire_box *spec)
 			     .gid = spec->gid,
 			     .caller = spec->blob.flags & WIRE_CALLER_UID &&
 				       !k->world.is_root };
+}
+
+/* How many descriptors come with it: one more where the box has a gate. */
+static int run_fds(const struct wire_box *spec)
+{
+	return spec->blob.flags & WIRE_EGRESS ? 6 : 5;
 }
 
 /* The time limits; the rest of the work is init's to read. */
@@ -122,7 +130,7 @@ static int read_times(int fd, struct wire_times *ret, struct err *err)
 	return 0;
 }
 
-/* fds: box, work, stdin, stdout, stderr */
+/* fds: box, work, stdin, stdout, stderr, and the gate's where there is one */
 static int start(struct keeper *k, struct box *b, uint32_t job, const int *fds,
 		 struct err *err)
 {
@@ -137,7 +145,8 @@ static int start(struct keeper *k, struct box *b, uint32_t job, const int *fds,
 	keeper_moment("configure");
 	b->state = BOX_SETUP;
 	b->before.cpu_us = cg_box_cpu_us(&k->cg, &b->cg);
-	r = io_send(b->sock, &head, sizeof(head), fds + 1, 4);
+	r = io_send(b->sock, &head, sizeof(head), fds + 1,
+		    run_fds(b->spec) - 1);
 	if (r < 0 && !init_is_gone(r)) {
 		(void)err_errno(err, -r, "send the work to init");
 		return err_stage(err, "init");
@@ -161,8 +170,10 @@ static void make_next(struct keeper *k, int fd)
 		ahead = !(spec->mounts[i].flags & WIRE_MNT_IDMAP);
 	for (int i = 0; i < k->top; i++) {
 		b = &k->boxes[i];
+		if (b->stays)
+			continue;
 		if (b->state == BOX_READY &&
-		    (!ahead || !is_same(b->spec, spec)))
+		    (!ahead || !spec_is_same(b->spec, spec)))
 			box_release(k, b);
 		else if (b->state == BOX_READY)
 			ahead = false;
@@ -176,7 +187,7 @@ static void make_next(struct keeper *k, int fd)
 		(void)munmap((void *)spec, spec->blob.size);
 }
 
-static void take_run(struct keeper *k, uint32_t job, const int *fds,
+static void take_run(struct keeper *k, uint32_t job, const int *fds, int n_fds,
 		     struct err *err)
 {
 	const struct wire_box *spec = spec_map(fds[0], err);
@@ -184,6 +195,12 @@ static void take_run(struct keeper *k, uint32_t job, const int *fds,
 
 	if (!spec) {
 		(void)err_stage(err, "spec");
+		return;
+	}
+	if (n_fds != run_fds(spec)) {
+		(void)err_set(err, EPROTO, "a run needs %d descriptors",
+			      run_fds(spec));
+		(void)munmap((void *)spec, spec->blob.size);
 		return;
 	}
 	b = find_ahead(k, spec, run_ids(k, spec));
@@ -201,10 +218,10 @@ void run_request(struct keeper *k, const struct wire_head *head, int *fds,
 
 	if (k->refusal.code)
 		err = k->refusal;
-	else if (n_fds != 5)
+	else if (n_fds < 5)
 		(void)err_set(&err, EPROTO, "a run needs five descriptors");
 	else
-		take_run(k, head->job, fds, &err);
+		take_run(k, head->job, fds, n_fds, &err);
 	for (int i = 1; i < n_fds; i++)
 		fd_close(&fds[i]);
 	if (err.code)
@@ -257,7 +274,7 @@ static void started(struct keeper *k, struct box *b, int tty)
 		plan_cpu_check(k, b);
 	tell(k, b->job, WIRE_STARTED, NULL, &tty, tty >= 0);
 	keeper_moment("started");
-	keeper_sweep(k);
+	(void)keeper_sweep(k);
 }
 
 void box_fill_usage(struct keeper *k, struct box *b, const struct rusage *ru)
@@ -297,6 +314,7 @@ static void take_outcome(struct box *b, const struct wire_outcome *o)
 	b->outcome.step = o->step;
 	b->outcome.wall_us = o->wall_us;
 	b->outcome.net_refused = o->net_refused;
+	b->outcome.net_opened = o->net_opened;
 	b->outcome.not_enforced |= o->not_enforced;
 	b->outcome.landlock_abi = o->landlock_abi;
 }

@@ -86,6 +86,15 @@ static struct box *find(struct keeper *k, uint32_t job)
 	return NULL;
 }
 
+/* What was made ahead for a run has one user, and will not be used. */
+static void let_go_of_narrow(struct keeper *k)
+{
+	for (int i = 0; i < k->top && k->world.block_count > 0; i++)
+		if (box_waits(&k->boxes[i], BOX_PARKED) &&
+		    !k->boxes[i].ids.many)
+			box_release(k, &k->boxes[i]);
+}
+
 /* What only a keeper whose boxes stay needs, before the first of them. */
 static int get_ready(struct keeper *k, struct err *err)
 {
@@ -105,6 +114,7 @@ static int get_ready(struct keeper *k, struct err *err)
 	if (world_own_mounts(&k->world, err) < 0)
 		return err_stage(err, "keeper");
 	k->has_own_mounts = true;
+	let_go_of_narrow(k);
 	return 0;
 }
 
@@ -125,38 +135,25 @@ static struct box *find_box(struct keeper *k, const struct wire_ask *ask,
 					 : "what was kept is another user's");
 		return NULL;
 	}
-	return box_spawn_again(k, s, err);
+	return box_spawn_again(k, ids, s, err);
 }
 
-static int configure(struct keeper *k, struct box *b,
-		     const struct wire_ask *ask, int fd, struct err *err)
+int session_configure(struct keeper *k, struct box *b, uint32_t shelf, int fd,
+		      struct err *err)
 {
 	b->stays = true;
 	b->cg.may_freeze = true;
-	b->job = ask->job;
-	if (ask->value) {
-		struct shelf *s = shelf_find(k, ask->value);
+	if (shelf) {
+		struct shelf *s = shelf_find(k, shelf);
 
 		if (!s)
-			s = shelf_take(k, b, ask->value, err);
+			s = shelf_take(k, b, shelf, err);
 		if (!s)
 			return err_stage(err, "shelf");
 		s->is_used = true;
-		b->shelf = ask->value;
+		b->shelf = shelf;
 	}
-	if (box_configure(k, b, fd, err) < 0)
-		return -err->code;
-	b->state = BOX_SETUP;
-	return 0;
-}
-
-/* The next one will probably have the same ids. */
-static void spawn_next(struct keeper *k, struct ids ids)
-{
-	struct err unused = { 0 };
-
-	if (!run_find_parked(k, ids))
-		(void)box_spawn(k, ids, &unused);
+	return box_configure(k, b, fd, err);
 }
 
 /* Lets go of a shelf's disks, unless they are to be kept. */
@@ -171,15 +168,87 @@ static void put_back(struct keeper *k, const struct box *b, bool is_kept)
 		shelf_forget(k, b->shelf);
 }
 
+/* Its init may have been ready before it was asked for. */
+static void say_ready(struct keeper *k, struct box *b)
+{
+	struct wire_told told = { .type = WIRE_READY, .job = b->job };
+
+	b->state = BOX_STAYS;
+	b->started = clock_us();
+	if (cg_may_freeze(&k->cg))
+		told.flags |= WIRE_TOLD_MAY_FREEZE;
+	told.outcome = b->outcome;
+	session_tell(k, &told, NULL, 0);
+	keeper_moment("ready");
+	(void)keeper_sweep(k);
+}
+
+static void begin(struct keeper *k, struct box *b, uint32_t job)
+{
+	b->job = job;
+	b->state = BOX_SETUP;
+	if (b->is_up)
+		say_ready(k, b);
+}
+
+static int make_box(struct keeper *k, const struct wire_ask *ask,
+		    struct ids ids, const struct peer *peer, int fd,
+		    struct err *err)
+{
+	bool is_new = !shelf_find(k, ask->value);
+	struct box *b = find_box(k, ask, ids, err);
+
+	if (!b)
+		return -err->code;
+	b->peer = peer;
+	if (session_configure(k, b, ask->value, fd, err) < 0) {
+		put_back(k, b, !is_new);
+		box_release(k, b);
+		return -err->code;
+	}
+	b->peer = NULL;
+	begin(k, b, ask->job);
+	return 0;
+}
+
+/* Of a box that stays: it may have further users. */
+static struct ids session_ids(const struct keeper *k,
+			      const struct wire_box *spec)
+{
+	struct ids ids = run_ids(k, spec);
+
+	ids.many = k->world.block_count > 0 && !ids.caller;
+	ids.root = spec->blob.flags & WIRE_ROOT_USER;
+	return ids;
+}
+
+static int open_spec(struct keeper *k, const struct wire_ask *ask,
+		     const struct wire_box *spec, const struct peer *peer,
+		     int fd, struct err *err)
+{
+	struct ids ids = session_ids(k, spec);
+	struct box *b;
+
+	if (spec->blob.flags & WIRE_WITNESS)
+		return err_set(err, EOPNOTSUPP,
+			       "a box that stays has no witness");
+	b = shelf_find(k, ask->value) ? NULL
+				      : ahead_take(k, spec, ids, ask->value);
+	if (b)
+		begin(k, b, ask->job);
+	else if (make_box(k, ask, ids, peer, fd, err) < 0)
+		return -err->code;
+	ahead_plan(k, spec, ids, fd, ask->value);
+	return 0;
+}
+
 static int open_box(struct keeper *k, const struct wire_ask *ask,
 		    const int *fds, int n_fds, struct err *err)
 {
 	bool has_peer = ask->flags & WIRE_ASK_PEER;
-	bool is_new = !shelf_find(k, ask->value);
 	static struct peer peer;
 	const struct wire_box *spec;
-	struct ids ids;
-	struct box *b;
+	int r;
 
 	if (n_fds != 1 + has_peer)
 		return err_set(err, EPROTO, "a box needs its spec");
@@ -188,23 +257,9 @@ static int open_box(struct keeper *k, const struct wire_ask *ask,
 	spec = spec_map(fds[0], err);
 	if (!spec)
 		return err_stage(err, "spec");
-	ids = run_ids(k, spec);
-	b = spec->blob.flags & WIRE_WITNESS ? NULL : find_box(k, ask, ids, err);
-	if (spec->blob.flags & WIRE_WITNESS)
-		(void)err_set(err, EOPNOTSUPP,
-			      "a box that stays has no witness");
+	r = open_spec(k, ask, spec, has_peer ? &peer : NULL, fds[0], err);
 	(void)munmap((void *)spec, spec->blob.size);
-	if (!b)
-		return -err->code;
-	b->peer = has_peer ? &peer : NULL;
-	if (configure(k, b, ask, fds[0], err) < 0) {
-		put_back(k, b, !is_new);
-		box_release(k, b);
-		return -err->code;
-	}
-	b->peer = NULL;
-	spawn_next(k, ids);
-	return 0;
+	return r;
 }
 
 static void request_open(struct keeper *k, const struct wire_ask *ask,
@@ -213,7 +268,7 @@ static void request_open(struct keeper *k, const struct wire_ask *ask,
 	struct wire_outcome o = { 0 };
 	struct err *err = &o.err;
 
-	if (find(k, ask->job)) {
+	if (find(k, ask->job) || ask->value >= AHEAD_SHELF) {
 		k->is_over = true;
 		return;
 	}
@@ -365,6 +420,16 @@ static void request_about(struct keeper *k, struct box *b,
 	}
 }
 
+/* Boxes of a keeper that was killed end with it, but not at once. */
+static void tell_swept(struct keeper *k, uint32_t token)
+{
+	struct wire_told told = { .type = WIRE_SWEPT, .token = token };
+
+	if (!keeper_sweep(k))
+		told.flags = WIRE_TOLD_LEFT;
+	session_tell(k, &told, NULL, 0);
+}
+
 void session_request(struct keeper *k, const struct wire_ask *ask, int *fds,
 		     int n_fds)
 {
@@ -373,8 +438,10 @@ void session_request(struct keeper *k, const struct wire_ask *ask, int *fds,
 	/* Without a box it has ended, and the two messages crossed. */
 	if (ask->type == WIRE_OPEN)
 		request_open(k, ask, fds, n_fds);
-	else if (ask->type == WIRE_FORGET)
+	else if (ask->type == WIRE_FORGET && ask->value < AHEAD_SHELF)
 		shelf_forget(k, ask->value);
+	else if (ask->type == WIRE_SWEPT)
+		tell_swept(k, ask->token);
 	else if (b)
 		request_about(k, b, ask, fds, n_fds);
 	for (int i = 0; i < n_fds; i++)
@@ -384,20 +451,13 @@ void session_request(struct keeper *k, const struct wire_ask *ask, int *fds,
 static void is_ready(struct keeper *k, struct box *b,
 		     const struct wire_outcome *o)
 {
-	struct wire_told told = { .type = WIRE_READY, .job = b->job };
-
-	if (b->state != BOX_SETUP)
+	if (b->state != BOX_SETUP && b->state != BOX_READY)
 		return;
-	b->state = BOX_STAYS;
-	b->started = clock_us();
 	b->outcome.not_enforced |= o->not_enforced;
 	b->outcome.landlock_abi = o->landlock_abi;
-	if (cg_may_freeze(&k->cg))
-		told.flags |= WIRE_TOLD_MAY_FREEZE;
-	told.outcome = b->outcome;
-	session_tell(k, &told, NULL, 0);
-	keeper_moment("ready");
-	keeper_sweep(k);
+	b->is_up = true;
+	if (b->state == BOX_SETUP)
+		say_ready(k, b);
 }
 
 static void take_told(struct keeper *k, struct box *b, struct wire_told *told,
@@ -456,6 +516,10 @@ void session_init_died(struct keeper *k, struct box *b)
 	if (wait4(b->pid, NULL, WNOHANG, &ru) != b->pid)
 		return;
 	b->pid = 0;
+	if (b->state == BOX_READY) {
+		ahead_drop(k, b);
+		return;
+	}
 	/* What it said last may still be in the socket. */
 	while (b->sock >= 0)
 		session_init_said(k, b);
@@ -473,4 +537,5 @@ void session_init_died(struct keeper *k, struct box *b)
 	put_back(k, b, is_closed ? b->may_keep : b->started != 0);
 	tell_closed(k, b->job, &b->outcome);
 	box_release(k, b);
+	ahead_soon(k);
 }

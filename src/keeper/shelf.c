@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is kept of a box for the next one: its places in memory and its uid.
+ * What is kept of a box for the next one: its places in memory and its ids.
  *
  * A file system in memory lives as long as a mount of it does. The box's own
  * goes with the box; a second, detached one is held here by a descriptor, and
  * from that another is made for the next box (mounts_twin()). Its files belong
- * to the uid that the box had, so the lock on that uid is held too. Nothing
+ * to the ids that the box had, so the lock on those is held too. Nothing
  * of it has a name, so nothing is left when the keeper ends, however it does.
  */
 
@@ -51,6 +51,7 @@ struct shelf *shelf_take(struct keeper *k, struct box *b, uint32_t number,
 	}
 	s->number = number;
 	s->host_uid = b->host_uid;
+	s->host_block = b->host_block;
 	s->ids = b->ids;
 	return s;
 }

@@ -133,6 +133,7 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 	has_net = net_enter(k) == 0;
 	if (!has_net)
 		args.flags |= UAPI_CLONE_NEWNET;
+	b->owns_net = !has_net;
 	r = b->lock < 0 ? 0 : wear(w, b->host_uid, b->host_uid, w->caller);
 	if (r == 0)
 		b->pid = clone_vfork(&args, child_main, birth);
@@ -169,27 +170,40 @@ static int write_proc(const struct world *w, pid_t pid, const char *file,
 	return 0;
 }
 
-/* One user and one group; with setgroups(2) gone for ever. */
+/*
+ * One user and one group, with setgroups(2) gone for ever; or more of both, and
+ * init alone may call it.
+ */
 static int map_ids(const struct world *w, const struct box *b, struct err *err)
 {
 	uint32_t host_gid = b->lock >= 0 ? b->host_uid : w->caller_gid;
-	char uid[48];
-	char gid[48];
+	char uid[160];
+	char gid[160];
 
-	(void)snprintf(uid, sizeof(uid), "%u %u 1", b->ids.uid, b->host_uid);
-	(void)snprintf(gid, sizeof(gid), "%u %u 1", b->ids.gid, host_gid);
-	if (write_proc(w, b->pid, "setgroups", "deny", err) < 0 ||
+	ids_format(b, b->ids.uid, b->host_uid, uid, sizeof(uid));
+	ids_format(b, b->ids.gid, host_gid, gid, sizeof(gid));
+	if ((!b->ids.many &&
+	     write_proc(w, b->pid, "setgroups", "deny", err) < 0) ||
 	    write_proc(w, b->pid, "uid_map", uid, err) < 0 ||
 	    write_proc(w, b->pid, "gid_map", gid, err) < 0)
 		return -err->code;
 	return 0;
 }
 
-static int tell_ids(const struct box *b, struct err *err)
+/*
+ * A client of many boxes may be the front, which is not believed: its specs
+ * are laid out where nothing of the host is left. It costs nothing, such boxes
+ * are made ahead. Who starts us for one run could do all that we can.
+ */
+static int tell_ids(const struct keeper *k, const struct box *b,
+		    struct err *err)
 {
 	const struct wire_go go = { .type = WIRE_GO,
 				    .uid = b->ids.uid,
-				    .gid = b->ids.gid };
+				    .gid = b->ids.gid,
+				    .is_many = b->ids.many,
+				    .is_apart = k->is_reused,
+				    .owns_net = b->owns_net };
 	int r = io_send(b->sock, &go, sizeof(go), NULL, 0);
 
 	if (r < 0)
@@ -231,14 +245,37 @@ static int watch(struct keeper *k, struct box *b, struct err *err)
 	return 0;
 }
 
-/* The uid and the right to it that a box before this one had. */
+/* The ids and the right to them that a box before this one had. */
 static int take_kept(struct box *b, const struct shelf *s, struct err *err)
 {
 	b->host_uid = s->host_uid;
+	b->host_block = s->host_block;
+	b->ids.many = s->ids.many;
 	if (s->lock < 0)
 		return 0;
 	b->lock = fcntl(s->lock, F_DUPFD_CLOEXEC, KEEPER_FIRST_FD);
 	return b->lock < 0 ? err_errno(err, errno, "keep a uid") : 0;
+}
+
+/*
+ * What waits for nobody gives its block up. Where none is left it has one user,
+ * as where there is none at all.
+ */
+static int take_ids(struct keeper *k, struct box *b, struct err *err)
+{
+	const struct world *w = &k->world;
+
+	if (w->uid_count == 0 || b->ids.caller) {
+		b->host_uid = w->caller;
+		b->ids.many = false;
+		return 0;
+	}
+	b->lock = uid_take(w, &b->host_uid, err);
+	if (b->lock < 0)
+		return b->lock;
+	while (b->ids.many && block_take(w, b->lock, &b->host_block) < 0)
+		b->ids.many = ahead_give_up(k) != NULL;
+	return 0;
 }
 
 static int box_fill(struct keeper *k, struct box *b, const struct shelf *s,
@@ -246,16 +283,8 @@ static int box_fill(struct keeper *k, struct box *b, const struct shelf *s,
 {
 	char name[48];
 
-	if (s) {
-		if (take_kept(b, s, err) < 0)
-			return -err->code;
-	} else if (k->world.uid_count > 0 && !b->ids.caller) {
-		b->lock = uid_take(&k->world, &b->host_uid, err);
-		if (b->lock < 0)
-			return b->lock;
-	} else {
-		b->host_uid = k->world.caller;
-	}
+	if ((s ? take_kept(b, s, err) : take_ids(k, b, err)) < 0)
+		return -err->code;
 	(void)snprintf(name, sizeof(name), "cordon-%s-%u", k->id, b->serial);
 	cg_box_init(&b->cg, name);
 	if (cg_box_make(&k->cg, &b->cg, true, err) < 0)
@@ -264,7 +293,7 @@ static int box_fill(struct keeper *k, struct box *b, const struct shelf *s,
 	if (bear(k, b, err) < 0)
 		return -err->code;
 	keeper_moment("birth");
-	if (map_ids(&k->world, b, err) < 0 || tell_ids(b, err) < 0)
+	if (map_ids(&k->world, b, err) < 0 || tell_ids(k, b, err) < 0)
 		return -err->code;
 	keeper_moment("ids");
 	return watch(k, b, err);
@@ -332,6 +361,8 @@ static struct box *spawn(struct keeper *k, struct ids ids,
 	for (int i = 0; i < max && !b; i++)
 		if (k->boxes[i].state == BOX_FREE)
 			b = &k->boxes[i];
+	if (!b)
+		b = ahead_give_up(k);
 	if (b && b - k->boxes >= k->top)
 		k->top = (int)(b - k->boxes) + 1;
 	if (!b) {
@@ -357,10 +388,10 @@ struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err)
 	return spawn(k, ids, NULL, err);
 }
 
-struct box *box_spawn_again(struct keeper *k, const struct shelf *s,
-			    struct err *err)
+struct box *box_spawn_again(struct keeper *k, struct ids ids,
+			    const struct shelf *s, struct err *err)
 {
-	return spawn(k, s->ids, s, err);
+	return spawn(k, ids, s, err);
 }
 
 void box_close_disks(struct box *b)

@@ -39,13 +39,6 @@
 #define PROC_MAGIC             0x9fa0
 #define SECBIT_NO_SETUID_FIXUP 4
 
-#ifndef F_ADD_SEALS
-#define F_ADD_SEALS   1033
-#define F_SEAL_SEAL   1
-#define F_SEAL_SHRINK 2
-#define F_SEAL_GROW   4
-#define F_SEAL_WRITE  8
-#endif
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10U
 #endif
@@ -53,6 +46,14 @@
 /* Host uids of boxes when root: above systemd's container range. */
 #define ROOT_UID_BASE  0x70000000U
 #define ROOT_UID_COUNT 65536U
+
+/*
+ * And of their further users: from there to where systemd's range for images
+ * of others begins (0x7ffe0000, since version 258).
+ */
+#define ROOT_BLOCK_BASE  (ROOT_UID_BASE + ROOT_UID_COUNT)
+#define ROOT_BLOCK_COUNT ((0x7ffe0000U - ROOT_BLOCK_BASE) / WIRE_IDS)
+#define ROOT_UID_END     (ROOT_BLOCK_BASE + ROOT_BLOCK_COUNT * WIRE_IDS)
 
 extern const unsigned char cordon_init_start[];
 extern const unsigned char cordon_init_end[];
@@ -69,8 +70,7 @@ static int seal_init(struct world *w, struct err *err)
 	if (w->init < 0)
 		return err_errno(err, errno, "make a memfd for init");
 	if (io_write_all(w->init, cordon_init_start, size) < 0 ||
-	    fcntl(w->init, F_ADD_SEALS,
-		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+	    io_seal(w->init) < 0)
 		return err_errno(err, errno, "seal init");
 	return 0;
 }
@@ -169,6 +169,7 @@ static int run_helper(const char *program, pid_t pid, uint32_t own,
  */
 static pid_t fork_mapper(struct world *w, const int go[2])
 {
+	uint32_t count = w->uid_count + w->block_count * WIRE_IDS;
 	pid_t self = getpid();
 	pid_t child = fork();
 	char c;
@@ -179,9 +180,9 @@ static pid_t fork_mapper(struct world *w, const int go[2])
 	if (read(go[0], &c, 1) != 1)
 		_exit(1);
 	if (run_helper("/usr/bin/newuidmap", self, w->caller, w->uid_base,
-		       w->uid_count) < 0 ||
+		       count) < 0 ||
 	    run_helper("/usr/bin/newgidmap", self, w->caller_gid, w->uid_base,
-		       w->uid_count) < 0)
+		       count) < 0)
 		_exit(1);
 	_exit(0);
 }
@@ -225,7 +226,12 @@ static bool has_range(struct world *w)
 	    !sub_range("/etc/subgid", name, &gid_base, &gid_count) ||
 	    gid_base != w->uid_base)
 		return false;
-	w->uid_count = MIN(MIN(w->uid_count, gid_count), ROOT_UID_COUNT);
+	gid_count = MIN(w->uid_count, gid_count);
+	w->uid_count = MIN(gid_count, ROOT_UID_COUNT);
+	/* What is beyond the usual 65536 gives boxes further users. */
+	w->block_base = w->uid_base + w->uid_count;
+	w->block_count = MIN((gid_count - w->uid_count) / WIRE_IDS,
+			     ROOT_BLOCK_COUNT);
 	return true;
 }
 
@@ -258,6 +264,7 @@ static int enter_as_user(struct world *w, struct err *err)
 			       ? err_errno(err, errno, "drop groups")
 			       : 0;
 	w->uid_count = 0;
+	w->block_count = 0;
 	return map_self(w, err);
 }
 
@@ -265,6 +272,8 @@ static int enter_as_root(struct world *w, struct err *err)
 {
 	w->uid_base = ROOT_UID_BASE;
 	w->uid_count = ROOT_UID_COUNT;
+	w->block_base = ROOT_BLOCK_BASE;
+	w->block_count = ROOT_BLOCK_COUNT;
 	/* With a user namespace instead, a box would be the host's root. */
 	if (!caps_has_sys_admin())
 		return err_set(err, EPERM,
@@ -302,7 +311,7 @@ int world_find_caller(struct world *w, struct err *err)
 		return err_set(err, EIO, "read /proc/self/uid_map");
 	if (inside == 0 && outside != 0)
 		return 0;
-	if (count < ROOT_UID_BASE + ROOT_UID_COUNT)
+	if (count < ROOT_UID_END)
 		return err_set(err, EPERM,
 			       "uid 0 of this user namespace may be the host's "
 			       "root; run Cordon as an ordinary user, or "

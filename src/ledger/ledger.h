@@ -82,6 +82,22 @@ int ledger_sync(struct ledger *l, struct err *err);
 /* Whether the records that this handle appended make a seal due. */
 bool ledger_is_seal_due(const struct ledger *l);
 
+/*
+ * Where the ledger ends as far as it is on the disk: the number of the file in
+ * the upper half, the offset in the lower one.
+ */
+#define LEDGER_START (1ULL << 32)
+int ledger_where(struct ledger *l, uint64_t *ret, struct err *err);
+
+/* What it says of a run from such a place on. */
+struct ledger_found {
+	bool has_start, has_end;
+	char cause[16]; /* of its end */
+	int exit_code;
+};
+int ledger_find_run(struct ledger *l, uint64_t from, const char *run,
+		    struct ledger_found *ret, struct err *err);
+
 /* Where the last seal is; 0 and the ledger's start if there is none. */
 int ledger_last_seal(struct ledger *l, uint64_t *ret_seq, uint32_t *ret_file,
 		     uint64_t *ret_offset, struct err *err);
@@ -125,6 +141,8 @@ struct ledger_run_start {
 	const char *decision; /* "allow", "ask" (and then answered), "deny" */
 	const char *rule;     /* which one decided, "cordon.yaml:12" */
 	const char *reason;
+	const char *approval;    /* the request's id, where it was asked */
+	const char *approved_by; /* who said yes */
 	const char *policy_file;
 	const char *policy_sha256; /* 64 hex */
 	names_t argv;

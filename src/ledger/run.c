@@ -277,6 +277,8 @@ char *ledger_run_start_members(const struct ledger_run_start *r)
 	put_known(&j, "decision", r->decision);
 	put_known(&j, "rule", r->rule);
 	put_redacted(&j, "reason", r->reason);
+	put_known(&j, "approval", r->approval);
+	put_redacted(&j, "approved_by", r->approved_by);
 	if (r->policy_file || r->policy_sha256) {
 		json_open(&j, "policy", '{');
 		put_known(&j, "file", r->policy_file);

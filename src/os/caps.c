@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/caps.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -17,9 +18,12 @@ enum {
 	CAP_DAC_READ_SEARCH = 2,
 	CAP_FOWNER = 3,
 	CAP_FSETID = 4,
+	CAP_KILL = 5,
 	CAP_SETGID = 6,
 	CAP_SETUID = 7,
 	CAP_SETPCAP = 8,
+	CAP_NET_BIND_SERVICE = 10,
+	CAP_NET_ADMIN = 12,
 	CAP_SYS_ADMIN = 21,
 	CAP_SYS_RESOURCE = 24,
 	CAP_LAST_POSSIBLE = 63,
@@ -51,10 +55,12 @@ bool caps_has_sys_admin(void)
 
 int caps_keep_over_exec(void)
 {
-	static const uint8_t keep[] = { CAP_CHOWN,     CAP_DAC_OVERRIDE,
-					CAP_FOWNER,    CAP_SETGID,
-					CAP_SETUID,    CAP_SETPCAP,
-					CAP_SYS_ADMIN, CAP_SYS_RESOURCE };
+	static const uint8_t keep[] = { CAP_CHOWN,           CAP_DAC_OVERRIDE,
+					CAP_FOWNER,          CAP_KILL,
+					CAP_SETGID,          CAP_SETUID,
+					CAP_SETPCAP,         CAP_SYS_ADMIN,
+					CAP_SYS_RESOURCE,    CAP_NET_ADMIN,
+					CAP_NET_BIND_SERVICE };
 	struct cap_header head = { CAP_VERSION_3, 0 };
 	struct cap_data data[2];
 
@@ -100,7 +106,15 @@ int caps_drop_held(struct err *err)
 	return 0;
 }
 
-int caps_drop_all(struct err *err)
+static_assert(CAPS_OVER_USERS ==
+		      (1U << CAP_KILL | 1U << CAP_SETGID | 1U << CAP_SETUID),
+	      "they are numbers there");
+static_assert(CAPS_OVER_OWNERS == (1U << CAP_CHOWN | 1U << CAP_DAC_OVERRIDE |
+				   1U << CAP_FOWNER),
+	      "they are numbers there");
+
+/* Nothing of it can come back by an exec, whoever executes what. */
+static int lock(struct err *err)
 {
 	/* EINVAL: past the last capability that this kernel knows */
 	for (int cap = 0; cap <= CAP_LAST_POSSIBLE; cap++)
@@ -114,5 +128,56 @@ int caps_drop_all(struct err *err)
 		  SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
 			  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
 		return err_errno(err, errno, "lock the capability rules");
-	return caps_drop_held(err);
+	return 0;
+}
+
+int caps_drop_all(struct err *err)
+{
+	return lock(err) < 0 ? -err->code : caps_drop_held(err);
+}
+
+static int hold(uint32_t permitted, uint32_t effective)
+{
+	struct cap_header head = { CAP_VERSION_3, 0 };
+	const struct cap_data data[2] = { { .permitted = permitted,
+					    .effective = effective } };
+
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+int caps_drop_all_but(uint32_t keep, struct err *err)
+{
+	if (lock(err) < 0)
+		return -err->code;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
+	    hold(keep, 0) < 0)
+		return err_errno(err, errno, "drop capabilities");
+	return 0;
+}
+
+static int held(uint32_t *ret)
+{
+	struct cap_header head = { CAP_VERSION_3, 0 };
+	struct cap_data data[2];
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	*ret = data[0].permitted;
+	return 0;
+}
+
+int caps_in_force(uint32_t which)
+{
+	uint32_t kept = 0;
+	int r = held(&kept);
+
+	return r < 0 ? r : hold(kept, kept & which);
+}
+
+int caps_keep_only(uint32_t keep)
+{
+	uint32_t kept = 0;
+	int r = held(&kept);
+
+	return r < 0 ? r : hold(kept & keep, 0);
 }

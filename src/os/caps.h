@@ -7,6 +7,7 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -30,3 +31,18 @@ int caps_drop_held(struct err *err);
 
 /* Empties all five sets and locks them so: no exec can give one back. */
 int caps_drop_all(struct err *err);
+
+/*
+ * What init keeps in a box that has many users: to start programs as one of
+ * them, and to signal those. None is ever in force but for one call.
+ */
+#define CAPS_OVER_USERS (1U << 5 | 1U << 6 | 1U << 7) /* KILL SETGID SETUID */
+/* And to give files to them: CHOWN DAC_OVERRIDE FOWNER. */
+#define CAPS_OVER_OWNERS (1U << 0 | 1U << 1 | 1U << 3)
+
+/* As caps_drop_all(), but these are kept, out of force. */
+int caps_drop_all_but(uint32_t keep, struct err *err);
+/* Puts those of them in force that are kept, and no others; 0: none. */
+int caps_in_force(uint32_t which);
+/* Gives up all that is kept but these. */
+int caps_keep_only(uint32_t keep);

@@ -269,22 +269,30 @@ uint64_t cg_box_cpu_us(const struct cg_tree *tree, const struct cg_box *box)
 	return cg_single(dir, "cpuacct.usage") / 1000;
 }
 
+void cg_box_counts(const struct cg_tree *tree, const struct cg_box *box,
+		   struct cg_usage *ret)
+{
+	*ret = (struct cg_usage){ 0 };
+	ret->oom_kills = cg_keyed(box->dir[CG_MEMORY],
+				  tree->role[CG_MEMORY].v2
+					  ? "memory.events"
+					  : "memory.oom_control",
+				  "oom_kill");
+	ret->pids_refused = cg_keyed(box->dir[CG_PIDS], "pids.events", "max");
+}
+
 void cg_box_usage(const struct cg_tree *tree, const struct cg_box *box,
 		  struct cg_usage *ret)
 {
 	int mem = box->dir[CG_MEMORY];
 	bool v2 = tree->role[CG_MEMORY].v2;
 
-	*ret = (struct cg_usage){ 0 };
+	cg_box_counts(tree, box, ret);
 	ret->memory_peak = cg_single(mem, v2 ? "memory.peak"
 					     : "memory.max_usage_in_bytes");
-	ret->oom_kills = cg_keyed(mem,
-				  v2 ? "memory.events" : "memory.oom_control",
-				  "oom_kill");
 	ret->has_cpu = box->dir[CG_ACCT] >= 0;
 	ret->cpu_us = cg_box_cpu_us(tree, box);
 	ret->pids_peak = cg_single(box->dir[CG_PIDS], "pids.peak");
-	ret->pids_refused = cg_keyed(box->dir[CG_PIDS], "pids.events", "max");
 }
 
 /* CPU time by who used it; version 1 has it in ticks or in nanoseconds. */

@@ -9,9 +9,10 @@
  * group is made below our own, so that a limit set on us holds for our boxes
  * too; an ordinary user may have been given `cordon/UID` at the top instead.
  * On version 2 a group with processes cannot hand controllers to its
- * children (the "no internal processes" rule), so root uses `cordon` at the
- * top of the tree and an ordinary user the group that was delegated to it,
- * after moving Cordon's own processes into the leaf `cordon-host`.
+ * children (the "no internal processes" rule), so boxes are made in the group
+ * that was delegated to us, after moving Cordon's own processes into its leaf
+ * `cordon-host`. Root that was given none (systemd marks what it gives) uses
+ * `cordon` at the top of the tree.
  */
 
 #include "os/cgroup.h"
@@ -22,6 +23,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -43,7 +45,8 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(roles) == CG_ROLES, "a row for each role");
 
-#define LEAF "cordon-host"
+#define LEAF      "cordon-host"
+#define MAX_ASIDE 10
 
 #define CGROUP_MAGIC           0x0027e0ebU
 #define CGROUP2_MAGIC          0x63677270U
@@ -351,13 +354,14 @@ static void step_aside(const char *dir)
 	}
 }
 
-/* Makes `dir` hand down its controllers, if it can be made to. */
+/*
+ * Makes `dir` hand down its controllers, if it can be made to. What is moved
+ * may fork meanwhile, as the daemon does when it starts: so several times.
+ */
 static void prepare_parent(const char *dir)
 {
-	if (enable_controllers(dir) == -EBUSY) {
+	for (int i = 0; i < MAX_ASIDE && enable_controllers(dir) == -EBUSY; i++)
 		step_aside(dir);
-		(void)enable_controllers(dir);
-	}
 }
 
 static bool serves(const char *dir, const char *controller)
@@ -375,6 +379,21 @@ static bool serves(const char *dir, const char *controller)
 	return has_word(text, controller);
 }
 
+/*
+ * Whether systemd has given root this group (Delegate=yes): then it leaves
+ * alone what is below, a limit of the unit holds for boxes, and the rest of
+ * the tree is not ours. Only the machine's root can set that attribute.
+ * https://systemd.io/CGROUP_DELEGATION
+ */
+static bool is_given_to_root(const char *dir)
+{
+	struct stat st;
+	char mark = 0;
+
+	return getxattr(dir, "trusted.delegate", &mark, 1) == 1 &&
+	       mark == '1' && stat(dir, &st) == 0 && st.st_uid == 0;
+}
+
 /* The directory in which version 2 groups are made, "" if there is none. */
 static void v2_parent(const struct mount_line *m, const char *own, char *ret,
 		      size_t size)
@@ -382,17 +401,17 @@ static void v2_parent(const struct mount_line *m, const char *own, char *ret,
 	size_t leaf = sizeof("/" LEAF) - 1;
 	size_t len = strlen(own);
 
-	ret[0] = '\0';
-	if (geteuid() == 0) {
+	if (len > leaf && strcmp(own + len - leaf, "/" LEAF) == 0)
+		len -= leaf;
+	(void)snprintf(ret, size, "%.*s", (int)len, own);
+	if (geteuid() == 0 && !is_given_to_root(ret)) {
 		prepare_parent(m->point);
 		(void)snprintf(ret, size, "%s/cordon", m->point);
 		if ((mkdir(ret, 0755) < 0 && errno != EEXIST) ||
 		    !is_writable(ret))
 			ret[0] = '\0';
-	} else if (is_writable(own)) {
-		if (len > leaf && strcmp(own + len - leaf, "/" LEAF) == 0)
-			len -= leaf;
-		(void)snprintf(ret, size, "%.*s", (int)len, own);
+	} else if (!is_writable(own)) {
+		ret[0] = '\0';
 	}
 	if (ret[0])
 		prepare_parent(ret);

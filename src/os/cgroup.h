@@ -126,6 +126,9 @@ void cg_box_let_die(const struct cg_tree *tree, const struct cg_box *box);
 bool cg_box_is_empty(const struct cg_box *box);
 uint64_t cg_box_cpu_us(const struct cg_tree *tree, const struct cg_box *box);
 bool cg_box_is_full(const struct cg_box *box); /* of processes */
+/* Of these only what the kernel refused: quicker. */
+void cg_box_counts(const struct cg_tree *tree, const struct cg_box *box,
+		   struct cg_usage *ret);
 void cg_box_usage(const struct cg_tree *tree, const struct cg_box *box,
 		  struct cg_usage *ret);
 

@@ -23,7 +23,6 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
@@ -34,430 +33,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define X32_BIT       0x40000000U
+#include "os/filter-rules.h"
 
-/* clang-format off: lists of words */
-static const char *const allowed[] = {
-	/* files */
-	"access",
-	"chdir",
-	"chmod",
-	"chown",
-	"close",
-	"close_range",
-	"copy_file_range",
-	"creat",
-	"dup",
-	"dup2",
-	"dup3",
-	"faccessat",
-	"faccessat2",
-	"fadvise64",
-	"fallocate",
-	"fchdir",
-	"fchmod",
-	"fchmodat",
-	"fchown",
-	"fchownat",
-	"fcntl",
-	"fdatasync",
-	"fgetxattr",
-	"flistxattr",
-	"flock",
-	"fremovexattr",
-	"fsetxattr",
-	"fstat",
-	"fstatfs",
-	"fsync",
-	"ftruncate",
-	"futimesat",
-	"getcwd",
-	"getdents",
-	"getdents64",
-	"getxattr",
-	"inotify_add_watch",
-	"inotify_init",
-	"inotify_init1",
-	"inotify_rm_watch",
-	"ioctl",
-	"lchown",
-	"lgetxattr",
-	"link",
-	"linkat",
-	"listxattr",
-	"llistxattr",
-	"lremovexattr",
-	"lseek",
-	"lsetxattr",
-	"lstat",
-	"mkdir",
-	"mkdirat",
-	"mknod",
-	"mknodat",
-	"newfstatat",
-	"open",
-	"openat",
-	"pread64",
-	"preadv",
-	"preadv2",
-	"pwrite64",
-	"pwritev",
-	"pwritev2",
-	"read",
-	"readahead",
-	"readlink",
-	"readlinkat",
-	"readv",
-	"removexattr",
-	"rename",
-	"renameat",
-	"renameat2",
-	"rmdir",
-	"sendfile",
-	"setxattr",
-	"splice",
-	"stat",
-	"statfs",
-	"statx",
-	"symlink",
-	"symlinkat",
-	"sync_file_range",
-	"tee",
-	"truncate",
-	"umask",
-	"unlink",
-	"unlinkat",
-	"utime",
-	"utimensat",
-	"utimes",
-	"write",
-	"writev",
-	/* waiting */
-	"epoll_create",
-	"epoll_create1",
-	"epoll_ctl",
-	"epoll_ctl_old",
-	"epoll_pwait",
-	"epoll_pwait2",
-	"epoll_wait",
-	"epoll_wait_old",
-	"eventfd",
-	"eventfd2",
-	"pipe",
-	"pipe2",
-	"poll",
-	"ppoll",
-	"pselect6",
-	"select",
-	"signalfd",
-	"signalfd4",
-	"timerfd_create",
-	"timerfd_gettime",
-	"timerfd_settime",
-	/* memory */
-	"brk",
-	"madvise",
-	"membarrier",
-	"memfd_create",
-	"mincore",
-	"mlock",
-	"mlock2",
-	"mlockall",
-	"mmap",
-	"mprotect",
-	"mremap",
-	"msync",
-	"munlock",
-	"munlockall",
-	"munmap",
-	"pkey_alloc",
-	"pkey_free",
-	"pkey_mprotect",
-	"remap_file_pages",
-	/* processes */
-	"arch_prctl",
-	"capget",
-	"capset",
-	"clone",
-	"execve",
-	"execveat",
-	"exit",
-	"exit_group",
-	"fork",
-	"futex",
-	"futex_waitv",
-	"get_robust_list",
-	"get_thread_area",
-	"getcpu",
-	"getegid",
-	"geteuid",
-	"getgid",
-	"getgroups",
-	"getpgid",
-	"getpgrp",
-	"getpid",
-	"getppid",
-	"getpriority",
-	"getresgid",
-	"getresuid",
-	"getrlimit",
-	"getrusage",
-	"getsid",
-	"gettid",
-	"getuid",
-	"ioprio_get",
-	"ioprio_set",
-	"kill",
-	"landlock_add_rule",
-	"landlock_create_ruleset",
-	"landlock_restrict_self",
-	"pause",
-	"personality",
-	"pidfd_open",
-	"pidfd_send_signal",
-	"prctl",
-	"prlimit64",
-	"restart_syscall",
-	"rseq",
-	"rt_sigaction",
-	"rt_sigpending",
-	"rt_sigprocmask",
-	"rt_sigqueueinfo",
-	"rt_sigreturn",
-	"rt_sigsuspend",
-	"rt_sigtimedwait",
-	"rt_tgsigqueueinfo",
-	"sched_get_priority_max",
-	"sched_get_priority_min",
-	"sched_getaffinity",
-	"sched_getattr",
-	"sched_getparam",
-	"sched_getscheduler",
-	"sched_rr_get_interval",
-	"sched_setaffinity",
-	"sched_setattr",
-	"sched_setparam",
-	"sched_setscheduler",
-	"sched_yield",
-	"seccomp",
-	"set_robust_list",
-	"set_thread_area",
-	"set_tid_address",
-	"setfsgid",
-	"setfsuid",
-	"setgid",
-	"setgroups",
-	"setpgid",
-	"setpriority",
-	"setregid",
-	"setresgid",
-	"setresuid",
-	"setreuid",
-	"setrlimit",
-	"setsid",
-	"setuid",
-	"sigaltstack",
-	"tgkill",
-	"tkill",
-	"uname",
-	"unshare",
-	"vfork",
-	"wait4",
-	"waitid",
-	/* time, randomness, the machine */
-	"alarm",
-	"clock_getres",
-	"clock_gettime",
-	"clock_nanosleep",
-	"getitimer",
-	"getrandom",
-	"gettimeofday",
-	"nanosleep",
-	"setitimer",
-	"sysinfo",
-	"time",
-	"timer_create",
-	"timer_delete",
-	"timer_getoverrun",
-	"timer_gettime",
-	"timer_settime",
-	"times",
-	/* between processes of one box */
-	"mq_getsetattr",
-	"mq_notify",
-	"mq_open",
-	"mq_timedreceive",
-	"mq_timedsend",
-	"mq_unlink",
-	"msgctl",
-	"msgget",
-	"msgrcv",
-	"msgsnd",
-	"semctl",
-	"semget",
-	"semop",
-	"semtimedop",
-	"shmat",
-	"shmctl",
-	"shmdt",
-	"shmget",
-	/* on sockets that it has: socketpair, or with a network */
-	"accept",
-	"accept4",
-	"bind",
-	"connect",
-	"getpeername",
-	"getsockname",
-	"getsockopt",
-	"listen",
-	"recvfrom",
-	"recvmmsg",
-	"recvmsg",
-	"sendmmsg",
-	"sendmsg",
-	"sendto",
-	"setsockopt",
-	"shutdown",
-	"socketpair",
-};
-
-/* Known, and refused with EPERM rather than as unknown. */
-static const char *const refused[] = {
-	"_sysctl",
-	"acct",
-	"add_key",
-	"adjtimex",
-	"afs_syscall",
-	"bpf",
-	"chroot",
-	"clock_adjtime",
-	"clock_settime",
-	"create_module",
-	"delete_module",
-	"fanotify_init",
-	"fanotify_mark",
-	"finit_module",
-	"fsconfig",
-	"fsmount",
-	"fsopen",
-	"fspick",
-	"get_kernel_syms",
-	"get_mempolicy",
-	"getpmsg",
-	"init_module",
-	"io_uring_enter",
-	"io_uring_register",
-	"io_uring_setup",
-	"ioperm",
-	"iopl",
-	"kcmp",
-	"kexec_file_load",
-	"kexec_load",
-	"keyctl",
-	"lookup_dcookie",
-	"mbind",
-	"migrate_pages",
-	"modify_ldt",
-	"mount",
-	"mount_setattr",
-	"move_mount",
-	"move_pages",
-	"name_to_handle_at",
-	"nfsservctl",
-	"open_by_handle_at",
-	"open_tree",
-	"perf_event_open",
-	"pidfd_getfd",
-	"pivot_root",
-	"process_madvise",
-	"process_vm_readv",
-	"process_vm_writev",
-	"ptrace",
-	"putpmsg",
-	"query_module",
-	"quotactl",
-	"quotactl_fd",
-	"reboot",
-	"request_key",
-	"security",
-	"set_mempolicy",
-	"set_mempolicy_home_node",
-	"setdomainname",
-	"sethostname",
-	"setns",
-	"settimeofday",
-	"swapoff",
-	"swapon",
-	"sync",
-	"syncfs",
-	"sysfs",
-	"syslog",
-	"tuxcall",
-	"umount2",
-	"uselib",
-	"userfaultfd",
-	"ustat",
-	"vhangup",
-	"vmsplice",
-	"vserver",
-};
-
-/* clang-format on */
-
-enum test {
-	BITS,   /* refused when one of these bits is set */
-	EQUAL,  /* refused when it is this value */
-	DIFFER, /* refused when it is not this value */
-	UNLESS, /* none of these bits: the rules that follow do not matter */
-};
-
-struct arg_rule {
-	const char *call;
-	unsigned int arg;
-	enum test test;
-	uint32_t value;
-	int error;
-};
-
-#define NEW_NAMESPACES 0x7e020000 /* CLONE_NEW*, but NEWTIME */
-#define NEW_TIME       0x00000080 /* in clone(2) part of the signal */
-#define SET_ID         (S_ISUID | S_ISGID)
-/* O_TMPFILE without O_DIRECTORY, which it includes */
-#define CREATING (O_CREAT | 020000000)
-
-/* The rules of one call stand together; the calls made most come first. */
-static const struct arg_rule arg_rules[] = {
-	/* huge pages are the host's, and no limit of a box counts them */
-	{ "mmap", 3, BITS, 0x40000 /* MAP_HUGETLB */, ENOMEM },
-	/* files that change who runs them */
-	{ "openat", 2, UNLESS, CREATING, 0 },
-	{ "openat", 3, BITS, SET_ID, EPERM },
-	{ "open", 1, UNLESS, CREATING, 0 },
-	{ "open", 2, BITS, SET_ID, EPERM },
-	/* a lease makes writers on the host wait; both watch shared files */
-	{ "fcntl", 1, EQUAL, 1024 /* F_SETLEASE */, EPERM },
-	{ "fcntl", 1, EQUAL, 1026 /* F_NOTIFY */, EPERM },
-	/* input pushed into a terminal, line disciplines, console ioctls */
-	{ "ioctl", 1, EQUAL, 0x5412 /* TIOCSTI */, EPERM },
-	{ "ioctl", 1, EQUAL, 0x541c /* TIOCLINUX */, EPERM },
-	{ "ioctl", 1, EQUAL, 0x5423 /* TIOCSETD */, EPERM },
-	{ "clone", 0, BITS, NEW_NAMESPACES, EPERM },
-	{ "unshare", 0, BITS, NEW_NAMESPACES | NEW_TIME, EPERM },
-	{ "shmget", 2, BITS, 04000 /* SHM_HUGETLB */, ENOMEM },
-	{ "memfd_create", 1, BITS, 4 /* MFD_HUGETLB */, ENOMEM },
-	{ "chmod", 1, BITS, SET_ID, EPERM },
-	{ "fchmod", 1, BITS, SET_ID, EPERM },
-	{ "fchmodat", 2, BITS, SET_ID, EPERM },
-	{ "creat", 1, BITS, SET_ID, EPERM },
-	{ "mknod", 1, BITS, SET_ID, EPERM },
-	{ "mknodat", 2, BITS, SET_ID, EPERM },
-	{ "socketpair", 0, DIFFER, AF_UNIX, EAFNOSUPPORT },
-	/* only asked, never changed */
-	{ "personality", 0, DIFFER, 0xffffffff, EPERM },
-};
+#define X32_BIT 0x40000000U
 
 static void die(const char *what, const char *name)
 {
@@ -545,7 +124,7 @@ static void check_argument(const struct arg_rule *r)
 
 static void check_arguments(void)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(arg_rules);) {
+	for (size_t i = 0; arg_rules[i].call;) {
 		const char *call = arg_rules[i].call;
 		int nr = number(call);
 		unsigned int start = n_table;
@@ -553,8 +132,8 @@ static void check_arguments(void)
 		if (nr >= 0)
 			(void)emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0,
 				   0);
-		for (; i < ARRAY_SIZE(arg_rules) &&
-		       strcmp(arg_rules[i].call, call) == 0;
+		for (;
+		     arg_rules[i].call && strcmp(arg_rules[i].call, call) == 0;
 		     i++)
 			if (nr >= 0)
 				check_argument(&arg_rules[i]);
@@ -563,6 +142,37 @@ static void check_arguments(void)
 		ret(SECCOMP_RET_ALLOW);
 		table[start].jf = (uint8_t)(n_table - start - 1);
 	}
+}
+
+/* It is one of these, after the bits of `but` are gone; else `error`. */
+static void one_of(unsigned int arg, uint32_t but, const uint32_t *values,
+		   unsigned int n, int error)
+{
+	load(DATA(args) + arg * (uint32_t)sizeof(uint64_t));
+	if (but)
+		(void)emit(BPF_ALU | BPF_AND | BPF_K, ~but, 0, 0);
+	for (unsigned int i = 0; i < n; i++)
+		(void)emit(BPF_JMP | BPF_JEQ | BPF_K, values[i], n - i, 0);
+	ret(ERROR(error));
+}
+
+/*
+ * socket(2) of a box with a gate: TCP and UDP. No raw or packet socket, no
+ * other family, no ping, none of the kernel's rarer protocols.
+ */
+static void check_socket(void)
+{
+	static const uint32_t families[] = { AF_INET, AF_INET6 };
+	static const uint32_t types[] = { SOCK_STREAM, SOCK_DGRAM };
+	static const uint32_t protocols[] = { 0, 6 /* TCP */, 17 /* UDP */ };
+	unsigned int start = emit(BPF_JMP | BPF_JEQ | BPF_K,
+				  (uint32_t)number("socket"), 0, 0);
+
+	one_of(0, 0, families, 2, EAFNOSUPPORT);
+	one_of(1, SOCK_CLOEXEC | SOCK_NONBLOCK, types, 2, EPROTONOSUPPORT);
+	one_of(2, 0, protocols, 3, EPROTONOSUPPORT);
+	ret(SECCOMP_RET_ALLOW);
+	table[start].jf = (uint8_t)(n_table - start - 1);
 }
 
 /* The numbers, as ranges with one answer. */
@@ -598,10 +208,10 @@ static size_t find_ranges(uint32_t socket_answer, bool may_bear)
 
 	for (size_t i = 0; i < NUMBERS; i++)
 		answers[i] = ERROR(ENOSYS);
-	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
-		answer(allowed[i], SECCOMP_RET_ALLOW);
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
-		answer(refused[i], ERROR(EPERM));
+	for (size_t i = 0; calls_allowed[i]; i++)
+		answer(calls_allowed[i], SECCOMP_RET_ALLOW);
+	for (size_t i = 0; calls_refused[i]; i++)
+		answer(calls_refused[i], ERROR(EPERM));
 	answer("socket", socket_answer);
 	if (may_bear)
 		answer("clone3", SECCOMP_RET_ALLOW);
@@ -669,6 +279,16 @@ static void make(const char *name, uint32_t socket_answer, bool may_bear)
 	print(name);
 }
 
+/* The same for a box with a gate. */
+static void make_egress(const char *name, bool may_bear)
+{
+	check_architecture();
+	check_socket();
+	check_arguments();
+	search(ranges, find_ranges(SECCOMP_RET_ALLOW, may_bear));
+	print(name);
+}
+
 int main(void)
 {
 	printf("/* Made by filter-gen.c; do not edit. */\n");
@@ -676,6 +296,8 @@ int main(void)
 	/* init answers the same, and counts (src/init/witness.c). */
 	make("filter_witness", SECCOMP_RET_USER_NOTIF, false);
 	make("filter_stays", ERROR(EAFNOSUPPORT), true);
+	make_egress("filter_egress", false);
+	make_egress("filter_egress_stays", true);
 	forbid_memfd();
 	print("filter_commands");
 	return 0;

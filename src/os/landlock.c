@@ -37,7 +37,7 @@ static uint64_t fs_rights(int abi)
 	return rights;
 }
 
-int landlock_open(struct landlock *l, struct err *err)
+static int open_ruleset(struct landlock *l, bool has_net, struct err *err)
 {
 	struct uapi_landlock_ruleset set = { 0 };
 	size_t size = offsetof(struct uapi_landlock_ruleset, net);
@@ -52,8 +52,9 @@ int landlock_open(struct landlock *l, struct err *err)
 	l->fs = fs_rights(l->abi);
 	set.fs = l->fs;
 	if (l->abi >= 4) {
-		set.net = UAPI_LANDLOCK_NET_BIND_TCP |
-			  UAPI_LANDLOCK_NET_CONNECT_TCP;
+		if (!has_net)
+			set.net = UAPI_LANDLOCK_NET_BIND_TCP |
+				  UAPI_LANDLOCK_NET_CONNECT_TCP;
 		size = offsetof(struct uapi_landlock_ruleset, scoped);
 	}
 	if (l->abi >= 6) {
@@ -65,6 +66,16 @@ int landlock_open(struct landlock *l, struct err *err)
 	if (l->fd < 0)
 		return err_errno(err, errno, "create a Landlock ruleset");
 	return 0;
+}
+
+int landlock_open(struct landlock *l, struct err *err)
+{
+	return open_ruleset(l, false, err);
+}
+
+int landlock_open_net(struct landlock *l, struct err *err)
+{
+	return open_ruleset(l, true, err);
 }
 
 int landlock_allow(struct landlock *l, int fd, bool is_dir, int what,
@@ -90,9 +101,7 @@ int landlock_allow(struct landlock *l, int fd, bool is_dir, int what,
 	return 0;
 }
 
-#define LINKS                                                                  \
-	(UAPI_LANDLOCK_MAKE_SYM | UAPI_LANDLOCK_MAKE_FIFO |                    \
-	 UAPI_LANDLOCK_MAKE_SOCK)
+#define PIPES (UAPI_LANDLOCK_MAKE_FIFO | UAPI_LANDLOCK_MAKE_SOCK)
 
 static int add_rule(struct landlock *l, int fd, uint64_t rights,
 		    struct err *err)
@@ -106,13 +115,13 @@ static int add_rule(struct landlock *l, int fd, uint64_t rights,
 	return 0;
 }
 
-int landlock_open_links(struct landlock *l, struct err *err)
+int landlock_open_links(struct landlock *l, bool links, struct err *err)
 {
 	struct uapi_landlock_ruleset set = { 0 };
 	_cleanup_fd_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	l->abi = landlock_abi();
-	l->fs = LINKS;
+	l->fs = PIPES | (links ? UAPI_LANDLOCK_MAKE_SYM : 0);
 	/* Moving files between directories is denied by each that is silent. */
 	if (l->abi >= 2)
 		l->fs |= UAPI_LANDLOCK_REFER;
@@ -126,7 +135,7 @@ int landlock_open_links(struct landlock *l, struct err *err)
 
 int landlock_allow_links(struct landlock *l, int fd, struct err *err)
 {
-	return add_rule(l, fd, LINKS, err);
+	return add_rule(l, fd, l->fs & ~UAPI_LANDLOCK_REFER, err);
 }
 
 int landlock_enter(struct landlock *l, struct err *err)

@@ -24,6 +24,8 @@ struct landlock {
 int landlock_abi(void);
 
 int landlock_open(struct landlock *l, struct err *err);
+/* The same for who may use TCP: other walls say where to. */
+int landlock_open_net(struct landlock *l, struct err *err);
 
 /* MARKS: also character devices, since a mark of overlayfs is one (0:0). */
 enum { LANDLOCK_RUN = 1, LANDLOCK_WRITE = 2, LANDLOCK_MARKS = 4 };
@@ -33,10 +35,10 @@ int landlock_allow(struct landlock *l, int fd, bool is_dir, int what,
 		   struct err *err);
 
 /*
- * A domain that knows only symbolic links, pipes and sockets: none can be made
- * but below what landlock_allow_links() names.
+ * A domain that knows only pipes and sockets, and with `links` symbolic links:
+ * none can be made but below what landlock_allow_links() names.
  */
-int landlock_open_links(struct landlock *l, struct err *err);
+int landlock_open_links(struct landlock *l, bool links, struct err *err);
 int landlock_allow_links(struct landlock *l, int fd, struct err *err);
 
 /* Puts the rules in force for this thread and closes `l`. */

@@ -23,13 +23,18 @@ static int install(const struct uapi_filter *table, unsigned short n,
 	return 0;
 }
 
-int seccomp_install(struct err *err)
+int seccomp_install(bool egress, struct err *err)
 {
+	if (egress)
+		return install(filter_egress, ARRAY_SIZE(filter_egress), err);
 	return install(filter, ARRAY_SIZE(filter), err);
 }
 
-int seccomp_install_stays(struct err *err)
+int seccomp_install_stays(bool egress, struct err *err)
 {
+	if (egress)
+		return install(filter_egress_stays,
+			       ARRAY_SIZE(filter_egress_stays), err);
 	return install(filter_stays, ARRAY_SIZE(filter_stays), err);
 }
 

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The system call filter of a box; the rules are in filter-gen.c. */
+/* The system call filter of a box; the rules are in filter-rules.c. */
+
+#include <stdbool.h>
 
 #include "base/err.h"
 
 /*
  * Installs the filter on the calling thread and what it starts. Needs
- * no_new_privs. There is no way back.
+ * no_new_privs. There is no way back. With `egress` there are sockets for TCP
+ * and UDP; else there is none.
  */
-int seccomp_install(struct err *err);
+int seccomp_install(bool egress, struct err *err);
 
 /*
  * The same with clone3(2), for the init of a box that stays; its children add
  * the ordinary one.
  */
-int seccomp_install_stays(struct err *err);
+int seccomp_install_stays(bool egress, struct err *err);
 
 /*
  * The same, but socket(2) waits for whoever holds the descriptor that comes

@@ -278,6 +278,17 @@ static bool is_root_writable(const struct policy *p)
 	       strcmp(p->read_only.text, "false") == 0;
 }
 
+bool policy_gives_place(const struct policy *p, const char *place)
+{
+	if (!p)
+		return true;
+	for (size_t i = 0; i < p->n_tmpfs; i++)
+		if (strcmp(p->tmpfs[i].name, place) == 0)
+			return true;
+	return p->writable.is_stated ? policy_list_has(&p->writable, place)
+				     : is_root_writable(p);
+}
+
 static bool decide_place(struct decider *d, const struct request_place *place)
 {
 	static const char *const usual[] = { "/tmp", "/workspace", "/dev/shm" };
@@ -506,25 +517,47 @@ static bool decide_env(struct decider *d)
 	return true;
 }
 
+static bool decide_host(struct decider *d, const char *host)
+{
+	struct network_judgement j;
+
+	network_judge(d->p, host, &j);
+	/* Without a policy who asks is who decides, but for what never is. */
+	if (!d->p && !j.is_never)
+		return true;
+	if (j.decision == DECISION_DENY)
+		return deny(d, "host '%s': %s", host, j.why);
+	if (j.decision == DECISION_ASK) {
+		d->asks = true;
+		(void)snprintf(d->ret->why, sizeof(d->ret->why),
+			       "host '%.100s': %.200s (%.140s:%u)", host, j.why,
+			       j.rule->at.file, j.rule->at.line);
+	}
+	return true;
+}
+
 static bool decide_hosts(struct decider *d)
 {
-	for (size_t i = 0; i < d->req->n_hosts; i++) {
-		struct network_judgement j;
+	for (size_t i = 0; i < d->req->n_hosts; i++)
+		if (!decide_host(d, d->req->hosts[i]))
+			return false;
+	for (size_t i = 0; i < d->req->n_secrets; i++) {
+		const char *secret = d->req->secrets[i];
+		const char *at = strchr(secret, '@');
+		char name[256];
 
-		if (!d->p)
-			return deny(d, "host '%s': not in this build",
-				    d->req->hosts[i]);
-		network_judge(d->p, d->req->hosts[i], &j);
-		if (j.decision == DECISION_DENY)
-			return deny(d, "host '%s': %s", d->req->hosts[i],
-				    j.why);
-		if (j.decision == DECISION_ASK) {
-			d->asks = true;
-			(void)snprintf(d->ret->why, sizeof(d->ret->why),
-				       "host '%.100s': %.200s (%.140s:%u)",
-				       d->req->hosts[i], j.why, j.rule->at.file,
-				       j.rule->at.line);
-		}
+		if (!at || (size_t)(at - secret) >= sizeof(name))
+			return deny(d, "secret '%s': it is not NAME@HOST",
+				    secret);
+		(void)snprintf(name, sizeof(name), "%.*s", (int)(at - secret),
+			       secret);
+		if (!decide_host(d, at + 1))
+			return false;
+		if (d->p && !network_gives(d->p, name, at + 1))
+			return deny(d,
+				    "secret '%s': no rule of network.allow in "
+				    "%s sends it there",
+				    secret, file_of(d->p));
 	}
 	return true;
 }
@@ -556,7 +589,7 @@ static bool decide_asking(struct decider *d)
 {
 	const char *kind = d->req->is_code ? "code" : "commands";
 
-	if (d->p && policy_list_has(&d->p->always, kind)) {
+	if (d->p && !d->req->is_empty && policy_list_has(&d->p->always, kind)) {
 		d->asks = true;
 		(void)snprintf(d->ret->why, sizeof(d->ret->why),
 			       "%s:%u: approvals.always has '%s'",

@@ -60,6 +60,8 @@ struct policy_request {
 	size_t n_env_from_host;
 	const char *const *hosts; /* HOST:PORT */
 	size_t n_hosts;
+	const char *const *secrets; /* NAME@HOST:PORT */
+	size_t n_secrets;
 	const char *const *best_effort; /* layers that may be missing */
 	size_t n_best_effort;
 	const char *image;              /* NULL: not asked for */
@@ -71,6 +73,7 @@ struct policy_request {
 	bool states_root; /* asked for one kind of root file system */
 	bool wants_writable_root;
 	bool is_code;  /* rather than a command */
+	bool is_empty; /* rather than anything: nothing runs yet */
 	bool has_list; /* it has a list of commands of its own */
 	bool clamps;   /* numbers above the ceiling are lowered, not denied */
 };
@@ -93,6 +96,9 @@ void policy_decide(const struct policy *p, const struct policy_request *req,
 
 /* Whether the box may write at one of its own places, such as "/tmp". */
 bool policy_may_write(const struct policy *p, const char *place);
+
+/* Whether a place of its own there is given to who asks for it. */
+bool policy_gives_place(const struct policy *p, const char *place);
 
 /* Whether `path` is `top` or lies below it. */
 bool path_is_below(const char *path, const char *top);

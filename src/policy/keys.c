@@ -107,12 +107,27 @@ SCALAR(g_url_path, "a path such as '/repos/**'", value_is_url_path, "^/");
 SCALAR(g_header, "the name of an HTTP header", value_is_header, NULL);
 SCALAR(g_format, "a text with {} in it, such as 'Bearer {}'", value_is_format,
        "\\{\\}");
+SCALAR(g_reached, "ADDRESS or ADDRESS:PORT, such as 127.0.0.1:8443",
+       value_is_reached, NULL);
+SCALAR(g_field, "the name of a field: letters, digits, '.', '_' and '-'",
+       value_is_field, "^[A-Za-z0-9._-]+$");
+NUMBER(g_rate, "new connections a minute, or N/s, N/m, N/h", value_is_rate,
+       value_rate, "^[0-9]+(/[smh])?$");
+NUMBER(g_connections, "a number from 1 to 65535", value_is_connections,
+       plain_number, "^[0-9]+$");
+NUMBER(g_wait, "a time of at most 1h such as 30s, or 0: it fails at once",
+       value_is_wait, num_parse_duration, RE_TIME);
 SCALAR(g_endpoint, "HOST:PORT", value_is_endpoint, ":[0-9]+$");
 SCALAR(g_program, "the name of a program, without a directory",
        value_is_program, "^[A-Za-z0-9._+\\[][A-Za-z0-9._+\\[-]*$");
 SCALAR(g_flag, "a flag such as -n or --long", value_is_flag, "^-.");
 SCALAR(g_word, "a word", value_is_word, NULL);
 SCALAR(g_text, "some text", value_is_text, NULL);
+SCALAR(g_pattern,
+       "a regular expression with . [a-z] ( ) | * + ? {m,n} ^ $ \\d \\w \\s "
+       "\\b, and (?i) first where case does not matter; no back references, "
+       "lookaround or lazy quantifiers",
+       value_is_regex, NULL);
 SCALAR(g_any, "some text", value_is_any, NULL);
 SCALAR(g_registry, "the name of a registry", value_is_registry, NULL);
 SCALAR(g_extends,
@@ -134,13 +149,14 @@ CHOICE(g_inspect, "rules-only, the only value", "rules-only");
 CHOICE(g_operands, "grammar, any, paths or none", "any", "paths", "grammar",
        "none");
 CHOICE(g_otherwise, "deny or ask", "ask", "deny");
-CHOICE(g_approval, "policy or always", "policy", "always");
+CHOICE(g_approval, "never, policy or always", "never", "policy", "always");
 CHOICE(g_role, "user, assistant, tool or system", "user", "assistant", "tool",
        "system");
 CHOICE(g_match, "secrets, host_paths or urls", "secrets", "host_paths", "urls");
 CHOICE(g_do, "strip, mask or reject", "strip", "mask", "reject");
 CHOICE(g_asker, "terminal or store", "terminal", "store");
 CHOICE(g_kind, "commands or code", "commands", "code");
+CHOICE(g_code_class, "contained", "contained");
 CHOICE(g_over, "clamp or deny", "clamp", "deny");
 CHOICE(g_symlinks, "deny, allow or sweep", "allow", "sweep", "deny");
 CHOICE(g_disconnect, "keep or kill", "keep", "kill");
@@ -223,11 +239,18 @@ LIST(g_methods, "a list of HTTP methods", g_method);
 LIST(g_url_paths, "a list of paths", g_url_path);
 static const struct grammar_key secret_keys[] = {
 	{ "env", &g_env_name, true, "the variable of the host that has it" },
-	{ "header", &g_header, true, "the header it is sent in" },
-	{ "format", &g_format, false, "how it is written there" },
+	{ "header", &g_header, false,
+	  "the header it is put into; '*': any that has the placeholder" },
+	{ "query", &g_field, false, "the field of the query it is put into" },
+	{ "body", &g_field, false,
+	  "the field of a form or JSON body it is put into" },
+	{ "format", &g_format, false, "how it is written in the header" },
 	END,
 };
-MAP(g_secret, "{env: NAME, header: NAME, format: 'Bearer {}'}", secret_keys);
+MAP(g_secret,
+    "{env: NAME, header: NAME, format: 'Bearer {}'}; query or body: FIELD "
+    "instead of header",
+    secret_keys);
 static const struct grammar_key host_keys[] = {
 	{ "host", &g_host, true,
 	  "exact; '*.example.org' is subdomains only; an address if meant" },
@@ -235,28 +258,38 @@ static const struct grammar_key host_keys[] = {
 	{ "methods", &g_methods, false, "HTTP methods" },
 	{ "paths", &g_url_paths, false, "HTTP paths" },
 	{ "secret", &g_secret, false, "sent to this host only" },
-	{ "bytes", &g_size, false, "the most that may be sent" },
+	{ "bytes", &g_size, false, "both ways, in the life of a box" },
+	{ "connections", &g_connections, false, "at the same time" },
+	{ "rate", &g_rate, false, "new connections a minute, or N/s, N/h" },
 	END,
 };
 MAP(g_host_rule, "{host: NAME, ports: [443]}", host_keys);
 LIST(g_host_rules, "a list of {host: NAME, ports: [443]}", g_host_rule);
 static const struct grammar g_resolve = {
 	.kind = GRAMMAR_DICT,
-	.takes = "a map of HOST:PORT to HOST:PORT",
-	.item = &g_endpoint,
-	.check_key = value_is_endpoint,
-	.key_takes = "HOST:PORT"
+	.takes = "a map of NAME[:PORT] to ADDRESS[:PORT]",
+	.item = &g_reached,
+	.check_key = value_is_name_end,
+	.key_takes = "NAME[:PORT]"
 };
 static const struct grammar_key network_keys[] = {
 	{ "default", &g_default, false, "the only value" },
 	{ "allow", &g_host_rules, false, "hosts that may be reached" },
 	{ "ask", &g_host_rules, false, "hosts that ask" },
+	{ "ask_wait", &g_wait, false,
+	  "how long a connection that asks waits (60s); 0: it fails" },
 	{ "resolve", &g_resolve, false, "the policy's own word for a host" },
 	{ "inspect", &g_inspect, false,
 	  "TLS is opened only where a rule needs it" },
+	{ "ca", &g_host_path, false,
+	  "PEM: whom to trust behind TLS that is opened; this machine's list" },
+	{ "connections", &g_connections, false,
+	  "of a box at the same time (256)" },
 	END,
 };
-MAP(g_network, "a map of default, allow, ask, resolve, inspect", network_keys);
+MAP(g_network,
+    "a map of default, allow, ask, ask_wait, resolve, inspect, ca, connections",
+    network_keys);
 
 /* commands */
 
@@ -310,7 +343,8 @@ MAP(g_tool_sandbox, "a map of lower numbers, such as {timeout: 10s}",
     tool_sandbox_keys);
 static const struct grammar_key tool_keys[] = {
 	{ "agents", &g_words, false, "which agents have it; '*' is all" },
-	{ "approval", &g_approval, false, "whether it always asks" },
+	{ "approval", &g_approval, false,
+	  "always; never; or policy: what crosses the wall" },
 	{ "sandbox", &g_tool_sandbox, false, "narrower limits" },
 	END,
 };
@@ -324,7 +358,9 @@ static const struct grammar g_tools = { .kind = GRAMMAR_DICT,
 /* filters */
 
 static const struct grammar_key regex_keys[] = {
-	{ "regex", &g_text, true, "a regular expression" },
+	{ "regex", &g_pattern, true,
+	  "a regular expression without back references, lookaround, lazy "
+	  "quantifiers" },
 	END,
 };
 MAP(g_regex, "{regex: TEXT}", regex_keys);
@@ -349,13 +385,17 @@ LIST(g_filters, "a list of filters", g_filter);
 
 LIST(g_askers, "a list of terminal, store", g_asker);
 LIST(g_kinds, "a list of commands, code", g_kind);
+LIST(g_code_classes, "a list of contained", g_code_class);
 static const struct grammar_key approvals_keys[] = {
 	{ "expire", &g_time, false, "no answer by then is a denial" },
 	{ "ask", &g_askers, false, "where the question is put" },
 	{ "always", &g_kinds, false, "what asks although it is allowed" },
+	{ "code_patterns", &g_code_classes, false,
+	  "code that a remembered pattern may allow, whatever it says: "
+	  "contained (no network, nothing of the host can be written)" },
 	END,
 };
-MAP(g_approvals, "a map of expire, ask, always", approvals_keys);
+MAP(g_approvals, "a map of expire, ask, always, code_patterns", approvals_keys);
 
 LIST(g_registries, "a list of registries", g_registry);
 static const struct grammar_key images_keys[] = {
@@ -377,7 +417,9 @@ static const struct grammar_key docker_keys[] = {
 	{ "over_ceiling", &g_over, false, "for numbers only" },
 	{ "allow_root_inside", &g_tight_false, false,
 	  "uid 0 inside; never on the host" },
-	{ "bind_symlinks", &g_symlinks, false, NULL },
+	{ "bind_symlinks", &g_symlinks, false,
+	  "in writable volumes; sweep: those that lead out are removed when "
+	  "the box is dead" },
 	{ "exec", &g_exec, false, NULL },
 	{ "log_max", &g_size, false, NULL },
 	END,

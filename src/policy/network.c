@@ -18,37 +18,58 @@ static bool same_bits(const unsigned char *a, const unsigned char *b,
 	       (rest == 0 || ((a[whole] ^ b[whole]) & mask) == 0);
 }
 
-/* A rule for names never matches an address, nor the other way round. */
-static bool matches_host(const char *rule, const char *host)
-{
-	unsigned char want[16];
-	unsigned char have[16];
-	unsigned int bits = 0;
-	bool is_address = value_address(host, have) == 0;
+/* What a rule or a request names: a block of addresses, or names. */
+struct target {
+	bool is_address;
+	unsigned char address[16];
+	unsigned int bits;
+	bool is_below; /* "*.name" */
 	char name[256];
-	size_t len;
-	size_t tail;
+};
 
-	if (value_cidr(rule, want, &bits) == 0)
-		return is_address && same_bits(want, have, bits);
-	if (is_address)
+static int target_parse(const char *host, struct target *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->is_address = value_cidr(host, ret->address, &ret->bits) == 0;
+	if (ret->is_address)
+		return 0;
+	ret->is_below = strncmp(host, "*.", 2) == 0;
+	return value_host_name(host + (ret->is_below ? 2 : 0), ret->name,
+			       sizeof(ret->name));
+}
+
+static bool is_below(const char *name, const char *top)
+{
+	size_t len = strlen(name);
+	size_t tail = strlen(top);
+
+	return len > tail + 1 && name[len - tail - 1] == '.' &&
+	       strcmp(name + len - tail, top) == 0;
+}
+
+/* A rule for names never matches an address, nor the other way round. */
+bool network_covers(const char *rule, const char *host)
+{
+	struct target r;
+	struct target h;
+
+	if (target_parse(rule, &r) < 0 || target_parse(host, &h) < 0 ||
+	    r.is_address != h.is_address)
 		return false;
-	if (strncmp(rule, "*.", 2) != 0)
-		return value_host_name(rule, name, sizeof(name)) == 0 &&
-		       strcmp(name, host) == 0;
-	if (value_host_name(rule + 2, name, sizeof(name)) < 0)
-		return false;
-	len = strlen(host);
-	tail = strlen(name);
-	return len > tail + 1 && host[len - tail - 1] == '.' &&
-	       strcmp(host + len - tail, name) == 0;
+	if (r.is_address)
+		return r.bits <= h.bits &&
+		       same_bits(r.address, h.address, r.bits);
+	if (r.is_below)
+		return is_below(h.name, r.name) ||
+		       (h.is_below && strcmp(h.name, r.name) == 0);
+	return !h.is_below && strcmp(h.name, r.name) == 0;
 }
 
 static const struct policy_host *find(const struct policy_host *rules, size_t n,
 				      const char *host, uint16_t port)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!matches_host(rules[i].host, host))
+		if (!network_covers(rules[i].host, host))
 			continue;
 		for (size_t k = 0; k < rules[i].n_ports; k++)
 			if (rules[i].ports[k] == port)
@@ -57,19 +78,14 @@ static const struct policy_host *find(const struct policy_host *rules, size_t n,
 	return NULL;
 }
 
-static bool is_never(const char *host)
+bool network_is_never(const char *host)
 {
-	unsigned char have[16];
-	unsigned char never[16];
+	struct target t;
 
-	if (value_address(host, have) < 0)
-		return strcmp(host, "metadata.google.internal") == 0 ||
-		       strcmp(host, "metadata") == 0;
-	for (size_t i = 0; never_addresses[i]; i++)
-		if (value_address(never_addresses[i], never) == 0 &&
-		    memcmp(have, never, sizeof(never)) == 0)
-			return true;
-	return false;
+	if (target_parse(host, &t) < 0)
+		return false;
+	return t.is_address ? t.bits == 128 && never_reached(t.address)
+			    : never_resolved(t.name);
 }
 
 static void say(struct network_judgement *ret, enum decision d,
@@ -92,16 +108,18 @@ void network_judge(const struct policy *p, const char *endpoint,
 	uint16_t port;
 
 	memset(ret, 0, sizeof(*ret));
-	if (value_endpoint(endpoint, host, &port) < 0) {
+	ret->is_never = true;
+	if (value_target(endpoint, host, &port) < 0 || port == 0) {
 		say(ret, DECISION_DENY, NULL,
 		    "it is not HOST:PORT in its usual form");
 		return;
 	}
-	if (is_never(host)) {
+	if (network_is_never(host)) {
 		say(ret, DECISION_DENY, NULL,
 		    "metadata addresses are never reached");
 		return;
 	}
+	ret->is_never = false;
 	rule = p ? find(p->ask_hosts, p->n_ask_hosts, host, port) : NULL;
 	if (rule) {
 		say(ret, DECISION_ASK, rule, "network.ask names");
@@ -113,4 +131,22 @@ void network_judge(const struct policy *p, const char *endpoint,
 	else
 		say(ret, DECISION_DENY, NULL,
 		    "no rule of network.allow names this host and port");
+}
+
+bool network_gives(const struct policy *p, const char *secret,
+		   const char *endpoint)
+{
+	char host[256];
+	uint16_t port;
+
+	if (value_target(endpoint, host, &port) < 0)
+		return false;
+	for (size_t i = 0; i < p->n_allow_hosts; i++) {
+		const struct policy_host *h = &p->allow_hosts[i];
+
+		if (h->secret_env && strcmp(h->secret_env, secret) == 0 &&
+		    network_covers(h->host, host))
+			return true;
+	}
+	return false;
 }

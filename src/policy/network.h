@@ -8,9 +8,22 @@
 struct network_judgement {
 	enum decision decision;
 	const struct policy_host *rule; /* NULL: none names it */
+	bool is_never; /* or cannot be read: no policy could allow it */
 	char why[256];
 };
 
-/* `endpoint` is HOST:PORT; one that cannot be read is denied. */
+/*
+ * `endpoint` is HOST:PORT, where the host may also be a pattern or a block: all
+ * of it must be named by one rule. One that cannot be read is denied. */
 void network_judge(const struct policy *p, const char *endpoint,
 		   struct network_judgement *ret);
+
+/* Whether everything that `host` (or pattern, or block) means is in `rule`. */
+bool network_covers(const char *rule, const char *host);
+
+/* Whether it is one that no rule opens: a metadata service. */
+bool network_is_never(const char *host);
+
+/* Whether the policy itself sends this secret to HOST[:PORT]. */
+bool network_gives(const struct policy *p, const char *secret,
+		   const char *endpoint);

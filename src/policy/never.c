@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "policy/values.h"
+
 const struct never_path never_paths[] = {
 	{ "/", false, false, "the host's root" },
 	{ "/proc", true, false, "the kernel's view of the host" },
@@ -66,9 +68,29 @@ const char *const never_made[] = {
 };
 
 const char *const never_addresses[] = {
-	"169.254.169.254", "169.254.170.2", "169.254.170.23",
-	"fd00:ec2::254",   "fd20:ce::254",  "100.100.100.200",
-	"168.63.129.16",   "192.0.0.192",   NULL,
+	"169.254.169.254",
+	"169.254.170.2",
+	"169.254.170.23",
+	"fd00:ec2::254",
+	"fd20:ce::254",
+	"100.100.100.200",
+	"168.63.129.16",
+	"192.0.0.192",
+	"fd00:ec2::23",
+	"169.254.42.42",
+	"fd00:42::42",
+	"169.254.0.23",
+	NULL,
+};
+
+const char *const never_hosts[] = {
+	"metadata",
+	"metadata.google.internal",
+	"metadata.goog",
+	"metadata.azure.internal",
+	"instance-data",
+	"instance-data.ec2.internal",
+	NULL,
 };
 
 const char *const never_words[] = {
@@ -131,4 +153,60 @@ const char *never_made_in(const char *relative)
 				return never_made[i];
 	}
 	return NULL;
+}
+
+/* Whether these bytes of an address are the four, each bit turned as said. */
+static bool has_at(const unsigned char a[16], const unsigned char at[4],
+		   unsigned char turn, const unsigned char four[4])
+{
+	for (size_t i = 0; i < 4; i++)
+		if ((a[at[i]] ^ turn) != four[i])
+			return false;
+	return true;
+}
+
+/*
+ * Where translators put IPv4 behind a prefix of 96 to 32 bits (RFC 6052 2.2),
+ * which also holds for mapped, compatible, ISATAP and Teredo's server; and
+ * 6to4. Any prefix counts: a site may have a translator of its own, and these
+ * few addresses do not come up by chance.
+ */
+static bool wraps(const unsigned char a[16], const unsigned char four[4])
+{
+	static const unsigned char places[][4] = {
+		{ 12, 13, 14, 15 }, { 9, 10, 11, 12 }, { 7, 9, 10, 11 },
+		{ 6, 7, 9, 10 },    { 5, 6, 7, 9 },    { 4, 5, 6, 7 },
+		{ 2, 3, 4, 5 },
+	};
+	static const unsigned char teredo[4] = { 0x20, 0x01, 0x00, 0x00 };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (has_at(a, places[i], 0, four))
+			return true;
+	return memcmp(a, teredo, sizeof(teredo)) == 0 &&
+	       has_at(a, places[0], 0xff, four);
+}
+
+bool never_reached(const unsigned char a[16])
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+	unsigned char never[16];
+
+	for (size_t i = 0; never_addresses[i]; i++) {
+		if (value_address(never_addresses[i], never) < 0)
+			continue;
+		if (memcmp(a, never, sizeof(never)) == 0 ||
+		    (memcmp(never, mapped, sizeof(mapped)) == 0 &&
+		     wraps(a, never + 12)))
+			return true;
+	}
+	return false;
+}
+
+bool never_resolved(const char *name)
+{
+	for (size_t i = 0; never_hosts[i]; i++)
+		if (strcmp(name, never_hosts[i]) == 0)
+			return true;
+	return false;
 }

@@ -36,6 +36,17 @@ extern const char *const never_made[];
 /* Addresses that no rule opens: the metadata services. Ended by NULL. */
 extern const char *const never_addresses[];
 
+/* The same by their names, as DNS has them. Ended by NULL. */
+extern const char *const never_hosts[];
+
+/*
+ * Whether an address is one of them, also where it is wrapped in another:
+ * mapped, compatible, NAT64 of any prefix, 6to4, Teredo, ISATAP. IPv4 is
+ * ::ffff:a.b.c.d.
+ */
+bool never_reached(const unsigned char address[16]);
+bool never_resolved(const char *name);
+
 /* The rest of the list, in words. Ended by NULL. */
 extern const char *const never_words[];
 

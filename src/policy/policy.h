@@ -75,6 +75,12 @@ struct policy_pair {
 	struct origin at;
 };
 
+/* What a gate has room for (gate/table.h). */
+#define POLICY_MAX_HOSTS   256
+#define POLICY_MAX_PORTS   32
+#define POLICY_MAX_RESOLVE 64
+#define POLICY_MAX_WORDS   64
+
 struct policy_host {
 	const char *host;
 	const uint16_t *ports;
@@ -84,7 +90,11 @@ struct policy_host {
 	const char *secret_env; /* NULL: none */
 	const char *secret_header;
 	const char *secret_format;
-	uint64_t bytes; /* 0: no ceiling */
+	const char *secret_query;
+	const char *secret_body;
+	uint64_t bytes; /* these three: 0: no ceiling */
+	uint64_t connections;
+	uint64_t rate; /* new connections a minute */
 	struct origin at;
 };
 
@@ -92,6 +102,7 @@ struct policy_tool {
 	const char *name;
 	struct policy_list agents; /* "*" is all */
 	bool always_asks;
+	bool never_asks;
 	struct policy_value numbers[POLICY_NUMBERS];
 	struct origin at;
 };
@@ -148,8 +159,11 @@ struct policy {
 	size_t n_allow_hosts;
 	const struct policy_host *ask_hosts;
 	size_t n_ask_hosts;
-	const struct policy_pair *resolve;
+	const struct policy_pair *resolve; /* NAME[:PORT], ADDRESS[:PORT] */
 	size_t n_resolve;
+	struct policy_value ask_wait;    /* microseconds; 0: it fails */
+	struct policy_value connections; /* of a box at the same time */
+	struct policy_word ca;           /* a file, absolute */
 	/* commands */
 	bool has_commands;
 	struct origin commands_at;
@@ -159,9 +173,10 @@ struct policy {
 	size_t n_tools;
 	const struct policy_filter *filters;
 	size_t n_filters;
-	uint64_t expire_us;        /* of an approval; 0: not stated */
-	struct policy_list ask;    /* terminal, store */
-	struct policy_list always; /* commands, code */
+	uint64_t expire_us;               /* of an approval; 0: not stated */
+	struct policy_list ask;           /* terminal, store */
+	struct policy_list always;        /* commands, code */
+	struct policy_list code_patterns; /* contained */
 	struct policy_word pull;
 	struct policy_list registries;
 	struct policy_word over_ceiling;

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/num.h"
+#include "base/regex.h"
 #include "base/util.h"
+#include "policy/never.h"
 
 #define DIGITS  "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -251,6 +254,36 @@ int value_host_name(const char *t, char *ret, unsigned int size)
 	return 0;
 }
 
+/* There is no open network: a block has a sender's name, so to speak. */
+static bool is_too_wide(const unsigned char address[16], unsigned int bits)
+{
+	static const unsigned char v4[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(address, v4, sizeof(v4)) == 0 ? bits < 96 + 8 : bits < 7;
+}
+
+static bool overlaps(const unsigned char a[16], unsigned int a_bits,
+		     const char *block)
+{
+	unsigned char b[16];
+	unsigned int bits;
+
+	if (value_cidr(block, b, &bits) < 0)
+		return true;
+	if (a_bits < bits)
+		bits = a_bits;
+	return memcmp(a, b, bits / 8) == 0 &&
+	       (bits % 8 == 0 || ((a[bits / 8] ^ b[bits / 8]) &
+				  (0xff00U >> bits % 8) & 0xff) == 0);
+}
+
+/* Where the names of a box lead (gate/table.h). */
+static bool is_of_boxes(const unsigned char address[16], unsigned int bits)
+{
+	return overlaps(address, bits, "198.18.0.0/15") ||
+	       overlaps(address, bits, "2001:2::/48");
+}
+
 bool value_is_host(const char *t)
 {
 	unsigned char address[16];
@@ -258,9 +291,13 @@ bool value_is_host(const char *t)
 	char name[256];
 
 	if (value_cidr(t, address, &bits) == 0)
-		return true;
+		return !is_too_wide(address, bits) &&
+		       !is_of_boxes(address, bits) &&
+		       (bits < 128 || !never_reached(address));
 	if (strncmp(t, "*.", 2) == 0)
 		t += 2;
+	else if (value_host_name(t, name, sizeof(name)) == 0)
+		return !never_resolved(name);
 	return value_host_name(t, name, sizeof(name)) == 0;
 }
 
@@ -305,6 +342,123 @@ bool value_is_endpoint(const char *t)
 	return value_endpoint(t, host, &port) == 0;
 }
 
+/* The host of TEXT[:PORT]; brackets are needed where it has colons itself. */
+static int split_target(const char *t, char *host, uint16_t *ret_port)
+{
+	const char *colon = strrchr(t, ':');
+	size_t len = strlen(t);
+	uint64_t port = 0;
+
+	if (colon && (t[0] != '[' || strchr(t, ']') == colon - 1) &&
+	    (t[0] == '[' || strchr(t, ':') == colon)) {
+		if (num_parse(colon + 1, 65535, &port) < 0 || port == 0)
+			return -EINVAL;
+		len = (size_t)(colon - t);
+	}
+	if (t[0] == '[') {
+		if (len < 3 || t[len - 1] != ']' || !memchr(t, ':', len))
+			return -EINVAL;
+		t++;
+		len -= 2;
+	}
+	if (len == 0 || len > 255)
+		return -EINVAL;
+	memcpy(host, t, len);
+	host[len] = '\0';
+	*ret_port = (uint16_t)port;
+	return 0;
+}
+
+int value_target(const char *t, char *ret_host, uint16_t *ret_port)
+{
+	unsigned char address[16];
+	unsigned int bits;
+	size_t star;
+
+	if (split_target(t, ret_host, ret_port) < 0)
+		return -EINVAL;
+	if (value_cidr(ret_host, address, &bits) == 0)
+		return 0;
+	star = strncmp(ret_host, "*.", 2) == 0 ? 2 : 0;
+	return value_host_name(ret_host + star, ret_host + star,
+			       (unsigned int)(256 - star));
+}
+
+bool value_is_name_end(const char *t)
+{
+	unsigned char address[16];
+	unsigned int bits;
+	char host[256];
+	uint16_t port;
+
+	return value_target(t, host, &port) == 0 && host[0] != '*' &&
+	       value_cidr(host, address, &bits) < 0;
+}
+
+bool value_is_reached(const char *t)
+{
+	unsigned char address[16];
+	char host[256];
+	uint16_t port;
+
+	return value_target(t, host, &port) == 0 &&
+	       value_address(host, address) == 0 && !never_reached(address);
+}
+
+int value_rate(const char *t, uint64_t *ret)
+{
+	static const struct {
+		const char *unit;
+		uint64_t times;
+		uint64_t parts;
+	} units[] = {
+		{ "", 1, 1 }, { "/m", 1, 1 }, { "/s", 60, 1 }, { "/h", 1, 60 }
+	};
+	size_t len = strspn(t, DIGITS);
+	char digits[16];
+	uint64_t n;
+
+	if (len == 0 || len >= sizeof(digits))
+		return -EINVAL;
+	memcpy(digits, t, len);
+	digits[len] = '\0';
+	if (num_parse(digits, 1000000, &n) < 0)
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (strcmp(t + len, units[i].unit) == 0) {
+			*ret = n * units[i].times / units[i].parts;
+			return *ret > 0 ? 0 : -EINVAL;
+		}
+	return -EINVAL;
+}
+
+bool value_is_rate(const char *t)
+{
+	uint64_t n;
+
+	return value_rate(t, &n) == 0;
+}
+
+bool value_is_connections(const char *t)
+{
+	uint64_t n;
+
+	return num_parse(t, 65535, &n) == 0 && n > 0;
+}
+
+bool value_is_wait(const char *t)
+{
+	uint64_t us;
+
+	return num_parse_duration(t, &us) == 0 && us <= 3600000000ULL;
+}
+
+/* A field of a query or a body: plain, so that no coding can hide it. */
+bool value_is_field(const char *t)
+{
+	return only(t, LETTERS DIGITS "._-", 128);
+}
+
 bool value_is_method(const char *t)
 {
 	return only(t, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", 32);
@@ -316,14 +470,28 @@ bool value_is_url_path(const char *t)
 	       !strchr(t, ' ');
 }
 
+/* A name, but none of those that say where a request goes and ends. */
 bool value_is_header(const char *t)
 {
+	static const char *const framing[] = {
+		"host",       "content-length", "transfer-encoding",
+		"connection", "upgrade",        "te",
+		"trailer",    "expect",         "proxy-connection",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(framing); i++)
+		if (strcasecmp(t, framing[i]) == 0)
+			return false;
 	return only(t, LETTERS DIGITS "!#$%&'*+-.^_`|~", 128);
 }
 
+/* One {}: a second would be a second copy of the secret. */
 bool value_is_format(const char *t)
 {
-	return !has_control(t) && strlen(t) < 256 && strstr(t, "{}");
+	const char *at = strstr(t, "{}");
+
+	return !has_control(t) && strlen(t) < 256 && at &&
+	       !strstr(at + 2, "{}");
 }
 
 bool value_is_program(const char *t)
@@ -346,6 +514,16 @@ bool value_is_word(const char *t)
 bool value_is_text(const char *t)
 {
 	return *t != '\0';
+}
+
+bool value_is_regex(const char *t)
+{
+	struct regex *r = NULL;
+	struct err err = { 0 };
+	int code = regex_new(t, &r, &err);
+
+	regex_free(r);
+	return code == 0;
 }
 
 bool value_is_any(const char *t)

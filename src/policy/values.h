@@ -26,10 +26,17 @@ bool value_is_url_path(const char *t);
 bool value_is_header(const char *t);
 bool value_is_format(const char *t);
 bool value_is_endpoint(const char *t); /* HOST:PORT */
-bool value_is_program(const char *t);  /* a name without a directory */
+bool value_is_name_end(const char *t); /* NAME[:PORT] */
+bool value_is_reached(const char *t);  /* ADDRESS[:PORT], no metadata */
+bool value_is_rate(const char *t);     /* N, N/s, N/m, N/h */
+bool value_is_connections(const char *t);
+bool value_is_wait(const char *t); /* a time, or 0 */
+bool value_is_field(const char *t);
+bool value_is_program(const char *t); /* a name without a directory */
 bool value_is_flag(const char *t);
-bool value_is_word(const char *t); /* not empty, one line */
-bool value_is_text(const char *t); /* not empty */
+bool value_is_word(const char *t);  /* not empty, one line */
+bool value_is_text(const char *t);  /* not empty */
+bool value_is_regex(const char *t); /* base/regex.h */
 bool value_is_any(const char *t);
 bool value_is_registry(const char *t);
 bool value_is_preset_or_path(const char *t);
@@ -38,6 +45,13 @@ bool value_is_preset_or_path(const char *t);
 int value_user(const char *t, uint32_t *ret_uid, uint32_t *ret_gid);
 /* HOST:PORT, [ADDRESS]:PORT; 0 or -EINVAL. `host` has room for 256. */
 int value_endpoint(const char *t, char *ret_host, uint16_t *ret_port);
+/*
+ * The same where the port may be missing (0), and the host be a pattern or a
+ * block in brackets: *.name, [2001:db8::/32]:443.
+ */
+int value_target(const char *t, char *ret_host, uint16_t *ret_port);
+/* A rate as so many a minute, at least 1. */
+int value_rate(const char *t, uint64_t *ret);
 /* A host name as DNS has it: lower case, no dot at the end. -EINVAL if not. */
 int value_host_name(const char *t, char *ret, unsigned int size);
 /* An address in its one usual form, 16 bytes (v4 mapped); -EINVAL if not. */

@@ -85,11 +85,24 @@ static int put_start(struct json *j, const struct answer *a,
 		json_str(j, "rule", d.rule);
 	if (d.reason)
 		json_str(j, "reason", d.reason);
+	if (a->guard->was_asked)
+		json_bool(j, "asked", true);
 	start = recorder_start_members(s, &of, &d, err);
 	if (!start)
 		return -err->code;
 	json_raw(j, "start", start);
 	return 0;
+}
+
+/* What a later exec can find there. */
+static void put_programs(struct json *j, const struct cordon_spec *s)
+{
+	if (!s->has_programs)
+		return;
+	json_open(j, "programs", '[');
+	for (size_t i = 0; i < s->programs.n; i++)
+		json_str(j, NULL, s->programs.v[i]);
+	json_close(j, ']');
 }
 
 int answer_make(const struct answer *a, struct buf *out, struct err *err)
@@ -108,8 +121,11 @@ int answer_make(const struct answer *a, struct buf *out, struct err *err)
 	put_clamped(&j, a->guard);
 	if (put_start(&j, a, s, err) < 0)
 		return -err->code;
+	json_bool(&j, "keep_output",
+		  policy_list_has(&a->guard->policy->keep_text, "output"));
+	put_programs(&j, s);
 	rules_docker(&j, a->guard->policy);
-	sweep_put(&j, a->guard, a->key, a->peer);
+	sweep_put(&j, a->guard, &(struct sweep_by){ a->key, a->peer, a->who });
 	if (a->refused)
 		json_str(&j, "message", a->why->text);
 	json_close(&j, '}');

@@ -8,6 +8,7 @@
 #include "box/guard.h"
 #include "box/prepare.h"
 #include "serve/request.h"
+#include "serve/sweep.h"
 
 struct answer {
 	const struct request *request;
@@ -17,7 +18,8 @@ struct answer {
 	enum refusal refused;
 	const struct err *why; /* of a refusal */
 	int64_t peer;
-	const unsigned char *key; /* sweep.h */
+	const unsigned char *key;    /* these two: sweep.h */
+	const struct sweep_who *who; /* may be NULL */
 };
 
 /* 0 or -errno; the caller releases the buffer. */

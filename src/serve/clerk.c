@@ -159,6 +159,43 @@ static void append(struct ledger *l, const struct order *o, const int *fds,
 	buf_done(&text);
 }
 
+/* An end for a run that may have one: it gets no second one. */
+static void settle_run(struct ledger *l, const struct order *o, const int *fds,
+		       int n, struct order_answer *a)
+{
+	struct order record = { .type = ORDER_RECORD, .kind = "run.end" };
+	struct ledger_found found = { .has_start = true };
+
+	if (strnlen(o->run, sizeof(o->run)) != 32 ||
+	    (o->from && o->from < LEDGER_START)) {
+		(void)err_set(&a->err, EPROTO, "that is no run of the front's");
+		return;
+	}
+	if (o->from && ledger_find_run(l, o->from, o->run, &found, &a->err) < 0)
+		return;
+	if (found.has_end) {
+		a->settled = SETTLED_BEFORE;
+		a->exit_code = found.exit_code;
+		memcpy(a->cause, found.cause, sizeof(a->cause));
+	} else if (o->may_be_new && !found.has_start) {
+		a->settled = SETTLED_NEVER;
+	} else {
+		append(l, &record, fds, n, &a->err);
+	}
+}
+
+static void obey(struct ledger *l, const struct order *o, const int *fds, int n,
+		 struct order_answer *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->type = ORDER_ANSWER;
+	a->number = o->number;
+	if (o->type == ORDER_SETTLE)
+		settle_run(l, o, fds, n, a);
+	else if (o->type != ORDER_WHERE || n != 0)
+		append(l, o, fds, n, &a->err);
+}
+
 struct group {
 	struct order_answer answers[MAX_GROUP];
 	int n;
@@ -179,10 +216,7 @@ static bool gather(struct ledger *l, int sock, struct group *g)
 		if (len == -EAGAIN)
 			return true;
 		if (len == sizeof(o)) {
-			memset(a, 0, sizeof(*a));
-			a->type = ORDER_ANSWER;
-			a->number = o.number;
-			append(l, &o, fds, n, &a->err);
+			obey(l, &o, fds, n, a);
 			g->n++;
 		}
 		for (int i = 0; i < n; i++)
@@ -196,6 +230,7 @@ static bool gather(struct ledger *l, int sock, struct group *g)
 static void settle(struct ledger *l, int sock, struct group *g)
 {
 	struct err err = { 0 };
+	uint64_t position = 0;
 	bool has_any = false;
 
 	for (int i = 0; i < g->n; i++)
@@ -206,8 +241,13 @@ static void settle(struct ledger *l, int sock, struct group *g)
 			if (g->answers[i].err.code == 0)
 				g->answers[i].err = err;
 	}
-	for (int i = 0; i < g->n; i++)
+	/* Without it the front looks for runs in all of the ledger. */
+	if (g->n > 0)
+		(void)ledger_where(l, &position, &err);
+	for (int i = 0; i < g->n; i++) {
+		g->answers[i].position = position;
 		(void)answer_send(sock, &g->answers[i], NULL, 0);
+	}
 }
 
 static void keep_books(struct ledger *l, int sock, int parent)

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -25,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/num.h"
 #include "base/say.h"
 #include "base/util.h"
 #include "serve/daemon.h"
@@ -49,10 +49,14 @@ static void reload(struct daemon *d)
 	(void)snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld",
 		       (long long)clock_us());
 	notify(text);
-	if (rules_load(d, &err) < 0)
+	if (rules_load(d, &err) < 0) {
 		say("the policy stays as it was: %s", err.text);
-	else if (d->front >= 0)
-		(void)rules_tell(d);
+	} else {
+		errand_drop_spare(d);
+		if (d->front >= 0)
+			(void)rules_tell(d);
+		questions_end(d, "the policy was read again; ask once more");
+	}
 	notify("READY=1");
 }
 
@@ -120,6 +124,7 @@ static bool on_order(struct daemon *d, const struct order *o, int *fds, int n)
 {
 	switch (o->type) {
 	case ORDER_PREPARE:
+	case ORDER_SWEEP:
 		errand_prepare(d, o, fds, n);
 		return true;
 	case ORDER_IMAGE:
@@ -127,7 +132,10 @@ static bool on_order(struct daemon *d, const struct order *o, int *fds, int n)
 		return true;
 	case ORDER_READY:
 	case ORDER_DRAINED:
-		if (o->type == ORDER_READY)
+	case ORDER_CANCEL:
+		if (o->type == ORDER_CANCEL)
+			errand_cancel(d, o->number);
+		else if (o->type == ORDER_READY)
 			on_ready(d);
 		else if (d->is_stopping)
 			d->is_drained = true;
@@ -137,7 +145,8 @@ static bool on_order(struct daemon *d, const struct order *o, int *fds, int n)
 	}
 	for (int i = 0; i < n; i++)
 		fd_close(&fds[i]);
-	return o->type == ORDER_READY || o->type == ORDER_DRAINED;
+	return o->type == ORDER_READY || o->type == ORDER_DRAINED ||
+	       o->type == ORDER_CANCEL;
 }
 
 /* What waits, up to a number: signals and deaths have their turn as well. */
@@ -169,7 +178,8 @@ static bool on_front(struct daemon *d)
 
 enum { POLL_SIGNALS, POLL_FRONT, POLL_LEDGER, POLL_PARTS };
 #define POLL_ERRANDS (POLL_PARTS + PARTS)
-#define POLL_MAX     (POLL_ERRANDS + 2 * MAX_ERRANDS)
+#define POLL_ASKED   (POLL_ERRANDS + 2 * MAX_ERRANDS)
+#define POLL_MAX     (POLL_ASKED + MAX_QUESTIONS)
 
 static void fill(const struct daemon *d, struct pollfd *fds)
 {
@@ -185,11 +195,14 @@ static void fill(const struct daemon *d, struct pollfd *fds)
 			fds[POLL_ERRANDS + 2 * i].fd = d->errands[i].pidfd;
 			fds[POLL_ERRANDS + 2 * i + 1].fd = d->errands[i].sock;
 		}
+	for (int i = 0; i < MAX_QUESTIONS; i++)
+		if (d->questions[i].pid > 0)
+			fds[POLL_ASKED + i].fd = d->questions[i].pidfd;
 }
 
 static int timeout_ms(const struct daemon *d)
 {
-	int64_t next = errand_next(d);
+	int64_t next = MIN(errand_next(d), questions_next(d));
 	int64_t now = clock_us();
 
 	if (d->is_stopping)
@@ -205,6 +218,21 @@ static void on_ledger(struct daemon *d)
 
 	while (recv(d->ledger, &byte, 1, MSG_DONTWAIT) == 1)
 		errand_seal(d);
+}
+
+/* Children of one order: what they say, how they end, who is late. */
+static void look_at_errands(struct daemon *d, const struct pollfd *fds)
+{
+	for (int i = 0; i < MAX_ERRANDS; i++)
+		if (fds[POLL_ERRANDS + 2 * i].revents ||
+		    fds[POLL_ERRANDS + 2 * i + 1].revents)
+			errand_look(d, &d->errands[i]);
+	for (int i = 0; i < MAX_QUESTIONS; i++)
+		if (fds[POLL_ASKED + i].revents)
+			question_look(d, &d->questions[i]);
+	errand_late(d, clock_us());
+	questions_late(d, clock_us());
+	parts_reap(d);
 }
 
 /* Until one of the three is gone (its name), or there is nothing more to do. */
@@ -223,11 +251,7 @@ static const char *work(struct daemon *d)
 				return part_names[i];
 		if (fds[POLL_LEDGER].revents)
 			on_ledger(d);
-		for (int i = 0; i < MAX_ERRANDS; i++)
-			if (fds[POLL_ERRANDS + 2 * i].revents ||
-			    fds[POLL_ERRANDS + 2 * i + 1].revents)
-				errand_look(d, &d->errands[i]);
-		errand_late(d, clock_us());
+		look_at_errands(d, fds);
 		if (fds[POLL_FRONT].revents && !on_front(d))
 			return part_names[PART_FRONT];
 		if (d->is_stopping && clock_us() >= d->stop_at) {
@@ -296,11 +320,9 @@ static int run(struct daemon *d)
 
 static int open_all(struct daemon *d, struct err *err)
 {
-	if (getrandom(d->sweep_key, sizeof(d->sweep_key), 0) !=
-	    (ssize_t)sizeof(d->sweep_key))
-		return err_errno(err, errno, "make a key");
 	d->signals = open_signals(err);
 	if (d->signals < 0 || state_take(d, err) < 0 ||
+	    sweep_key_load(d->state_fd, d->sweep_key, err) < 0 ||
 	    rules_load(d, err) < 0 ||
 	    listeners_open(d->o, &d->own, &d->docker, err) < 0)
 		return -err->code;
@@ -314,6 +336,9 @@ int serve(const struct serve_options *o)
 	int code = 1;
 
 	d->o = o;
+	/* It was checked; without a value the usual time holds. */
+	if (o->ask_wait)
+		(void)num_parse_duration(o->ask_wait, &d->ask_wait_us);
 	d->is_root = geteuid() == 0;
 	d->own.fd = d->docker.fd = NO_FD;
 	d->state_fd = d->lock = d->front_dir = NO_FD;

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "policy/policy.h"
 #include "serve/orders.h"
+#include "serve/question.h"
 #include "serve/serve.h"
 #include "serve/sweep.h"
 
@@ -49,7 +50,33 @@ struct part {
 
 /* ---- errand.c: children that live for one order ---- */
 
-enum errand_kind { ERRAND_NONE, ERRAND_PREPARE, ERRAND_IMAGE, ERRAND_SEAL };
+struct daemon;
+
+/* Who is at the other end of a connection, as the kernel says. */
+#define MAX_GROUPS 1024
+
+struct who {
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+	gid_t groups[MAX_GROUPS];
+	size_t n_groups;
+};
+
+/* who.c; -EPROTO if it was not made to one of our sockets. */
+int who_find(const struct daemon *d, int sock, struct who *ret,
+	     struct err *err);
+bool who_is_same(const struct who *a, const struct who *b);
+
+enum errand_kind {
+	ERRAND_NONE,
+	ERRAND_SPARE, /* a preparer that waits for its order */
+
+	ERRAND_PREPARE,
+	ERRAND_ASKED, /* a preparer for which a person was asked */
+	ERRAND_IMAGE,
+	ERRAND_SEAL,
+};
 
 struct errand {
 	enum errand_kind kind;
@@ -58,12 +85,19 @@ struct errand {
 	int pidfd;
 	int sock; /* where a preparer answers; NO_FD: it did, or has none */
 	bool is_answered;
+	bool is_cancelled;
+	bool is_late;     /* killed; it counts until its pidfd tells the end */
 	int64_t deadline; /* INT64_MAX: none */
+	uid_t uid;        /* whose request it is, as the kernel says */
+	pid_t peer_pid;
+	struct question *question; /* that it waits for, or NULL */
 };
 
-#define MAX_PREPARERS 64
-#define MAX_IMAGES    8
-#define MAX_ERRANDS   (MAX_PREPARERS + MAX_IMAGES + 1)
+#define PREPARE_US     10000000
+#define MAX_PREPARERS  64
+#define PREPARERS_PEER 32 /* of one user; the front has 20 at work */
+#define MAX_IMAGES     8
+#define MAX_ERRANDS    (MAX_PREPARERS + MAX_IMAGES + 2 + MAX_QUESTIONS)
 
 struct daemon {
 	const struct serve_options *o;
@@ -92,6 +126,11 @@ struct daemon {
 	int64_t stop_at;
 	int64_t restarts[10]; /* when the last ones were */
 	struct errand errands[MAX_ERRANDS];
+	struct who spare_who; /* whom the spare preparer has become, */
+	bool wants_spare;     /* or is to become */
+	struct question questions[MAX_QUESTIONS];
+	uint64_t
+		ask_wait_us; /* of a client that does not wait long; 0: usual */
 };
 
 /* Makes, locks and opens the state and the front's directory in it. */
@@ -101,6 +140,8 @@ int state_take(struct daemon *d, struct err *err);
 int parts_start(struct daemon *d, struct err *err);
 /* Ends those that are there and waits until nothing of theirs is. */
 void parts_stop(struct daemon *d);
+/* Those that became ours when their parent died: we may be pid 1. */
+void parts_reap(const struct daemon *d);
 
 /*
  * In a child: descriptors `fds` become 3 and so on, all others go but the
@@ -124,12 +165,20 @@ void rules_docker(struct json *j, const struct policy *p);
 
 /* Takes the descriptors. Whatever comes of it, the front is answered once. */
 void errand_prepare(struct daemon *d, const struct order *o, int *fds, int n);
+/* The one that was made ahead is not to be used: the policy is another. */
+void errand_drop_spare(struct daemon *d);
 void errand_image(struct daemon *d, const struct order *o, int *fds, int n);
+/* Whoever asked for it has left: a question is withdrawn, else nothing. */
+void errand_cancel(struct daemon *d, uint32_t number);
 void errand_seal(struct daemon *d);
 /* Its socket or its end; `events` of its pidfd and its socket. */
 void errand_look(struct daemon *d, struct errand *e);
 void errand_late(struct daemon *d, int64_t now);
 int64_t errand_next(const struct daemon *d);
+/*
+ * What cannot be killed, since it waits in a file system of its user's, stays
+ * in the table and counts; nobody waits for it longer than END_US.
+ */
 void errands_kill(struct daemon *d);
 
 /* 0 or -errno. */
@@ -137,14 +186,16 @@ int answer_send(int sock, const struct order_answer *a, const int *fds, int n);
 
 /* ---- the children themselves; none returns ---- */
 
+/* It gets its order, with two descriptors, over its socket. */
 struct preparer {
 	const struct daemon *d;
-	int request; /* descriptors */
-	int peer;
+	const struct who *ahead; /* becomes this one before; NULL: waits */
 	int sock;
-	uint32_t number;
+	int request;
+	int peer;     /* a connection; is_late: a struct sweep_who */
+	bool is_late; /* may only sweep */
 };
-void preparer_run(const struct preparer *p) __attribute__((noreturn));
+void preparer_run(struct preparer *p) __attribute__((noreturn));
 void image_run_child(const struct daemon *d, const int fds[4])
 	__attribute__((noreturn));
 void clerk_run(int sock, int parent) __attribute__((noreturn));

@@ -3,14 +3,12 @@
 /* Children for one order each; see daemon.h. */
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,61 +20,10 @@
 #include "os/uapi.h"
 #include "serve/daemon.h"
 
-#define PREPARE_US 10000000
-#define SEAL_US    60000000
-
-#ifndef F_ADD_SEALS
-#define F_ADD_SEALS   1033
-#define F_SEAL_SEAL   1
-#define F_SEAL_SHRINK 2
-#define F_SEAL_GROW   4
-#define F_SEAL_WRITE  8
-#endif
-
-/* ---- documents ---- */
-
-int doc_seal(const struct buf *text, struct err *err)
-{
-	_cleanup_fd_ int fd = memfd_create("cordon-doc",
-					   MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (text->error)
-		return err_set(err, -text->error, "the document is too long");
-	if (fd < 0 || io_write_all(fd, text->data, text->len) < 0 ||
-	    fcntl(fd, F_ADD_SEALS,
-		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return err_errno(err, errno, "make a document");
-	return take_fd(&fd);
-}
-
-int doc_read(int fd, struct buf *ret, struct err *err)
-{
-	struct stat st;
-	char chunk[16384];
-	off_t at = 0;
-	ssize_t n;
-
-	/* A pipe or a terminal could make us wait. */
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return err_set(err, EINVAL, "a document is not a file");
-	while ((n = pread(fd, chunk, sizeof(chunk), at)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_errno(err, errno, "read a document");
-		if (buf_add(ret, chunk, (size_t)n) < 0)
-			return err_set(err, -ret->error,
-				       "a document is too long");
-		at += n;
-	}
-	/* So that there is always text, if none of it. */
-	return buf_add(ret, "", 0) < 0 ? ret->error : 0;
-}
-
-int answer_send(int sock, const struct order_answer *a, const int *fds, int n)
-{
-	return io_send(sock, a, sizeof(*a), fds, n);
-}
+#define SPARE_US    30000000
+#define SEAL_US     60000000
+#define END_US      2000000
+#define SEAL_END_US 10000000
 
 /* A front that does not take an answer will be found dead soon. */
 static void say_no(struct daemon *d, uint32_t number, int code,
@@ -124,26 +71,23 @@ static void close_all(int *fds, int n)
 		fd_close(&fds[i]);
 }
 
-static int start_preparer(struct daemon *d, const struct order *o, int *fds)
+/*
+ * Forks one; with `ahead` it becomes that user at once. It has no descriptor
+ * but its socket.
+ */
+static int fork_preparer(struct daemon *d, const struct who *ahead,
+			 struct errand *e, enum errand_kind kind, int64_t us)
 {
-	struct errand *e = find_free(d, ERRAND_PREPARE, MAX_PREPARERS);
 	int pair[2];
 	pid_t pid;
 
-	if (!e)
-		return -EAGAIN;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
-		const int kept[] = { fds[0], fds[1], pair[1] };
-		const struct preparer p = { .d = d,
-					    .request = 3,
-					    .peer = 4,
-					    .sock = 5,
-					    .number = o->number };
+		struct preparer p = { .d = d, .ahead = ahead, .sock = 3 };
 
-		if (child_keep(kept, 3) < 0)
+		if (child_keep(&pair[1], 1) < 0)
 			_exit(127);
 		preparer_run(&p);
 	}
@@ -154,14 +98,148 @@ static int start_preparer(struct daemon *d, const struct order *o, int *fds)
 		(void)close(pair[0]);
 		return -code;
 	}
-	(void)begin(e, ERRAND_PREPARE, o->number, pid, PREPARE_US);
+	(void)begin(e, kind, 0, pid, us);
 	e->sock = pair[0];
 	return 0;
 }
 
+static struct errand *find_spare(struct daemon *d)
+{
+	for (int i = 0; i < MAX_ERRANDS; i++)
+		if (d->errands[i].kind == ERRAND_SPARE)
+			return &d->errands[i];
+	return NULL;
+}
+
+/*
+ * It is not waited for: what stands in a file system of its user's (FUSE) does
+ * not end by a signal, and would hold up everybody. Its pidfd tells the end,
+ * and until then it counts for its user.
+ */
+static void kill_errand(struct errand *e)
+{
+	(void)kill(e->pid, SIGKILL);
+	e->is_late = true;
+	e->deadline = INT64_MAX;
+	fd_close(&e->sock);
+}
+
+static void drop_spare(struct daemon *d, struct errand *e)
+{
+	kill_errand(e);
+	e->kind = ERRAND_PREPARE;
+	e->is_answered = true; /* nobody asked */
+	e->uid = d->spare_who.uid;
+}
+
+void errand_drop_spare(struct daemon *d)
+{
+	struct errand *e = find_spare(d);
+
+	if (e)
+		drop_spare(d, e);
+}
+
+/*
+ * The next request is probably of the same user: what has become that one
+ * waits for it. It knows the policy of today, and nothing of any request.
+ */
+static void make_spare(struct daemon *d)
+{
+	struct errand *e = d->wants_spare ? find_free(d, ERRAND_SPARE, 1)
+					  : NULL;
+
+	d->wants_spare = false;
+	if (e && !d->is_stopping)
+		(void)fork_preparer(d, &d->spare_who, e, ERRAND_SPARE,
+				    SPARE_US);
+}
+
+static int hand_over(struct errand *e, const struct order *o, const int *fds)
+{
+	e->kind = ERRAND_PREPARE;
+	e->number = o->number;
+	e->deadline = clock_us() + PREPARE_US;
+	return io_send(e->sock, o, sizeof(*o), fds, 2);
+}
+
+/* NULL: there is none for this one, or its user has killed it. */
+static struct errand *use_spare(struct daemon *d, const struct order *o,
+				const int *fds, const struct who *who)
+{
+	struct errand *e = find_spare(d);
+
+	if (!e)
+		return NULL;
+	if (who_is_same(who, &d->spare_who) && hand_over(e, o, fds) == 0)
+		return e;
+	drop_spare(d, e);
+	return NULL;
+}
+
+/*
+ * All that works for this user or has not ended yet, answered or not. Of those
+ * without a connection (late sweeps, of several users) only what did not end.
+ */
+static int count_of(const struct daemon *d, uid_t uid)
+{
+	int n = 0;
+
+	for (int i = 0; i < MAX_ERRANDS; i++) {
+		const struct errand *e = &d->errands[i];
+
+		n += (e->kind == ERRAND_PREPARE || e->kind == ERRAND_ASKED) &&
+		     e->uid == uid && (uid != (uid_t)-1 || e->is_late);
+	}
+	return n;
+}
+
+static int start_preparer(struct daemon *d, const struct order *o, int *fds,
+			  const struct who *who)
+{
+	struct errand *e = find_free(d, ERRAND_PREPARE, MAX_PREPARERS);
+	struct errand *spare;
+	uid_t uid = who ? who->uid : (uid_t)-1;
+	int r;
+
+	if (!e || count_of(d, uid) >= PREPARERS_PEER)
+		return -EAGAIN;
+	spare = who ? use_spare(d, o, fds, who) : NULL;
+	if (!spare) {
+		r = fork_preparer(d, NULL, e, ERRAND_PREPARE, PREPARE_US);
+		if (r < 0)
+			return r;
+		/* Where that fails it has died, which is told. */
+		(void)hand_over(e, o, fds);
+	}
+	e = spare ? spare : e;
+	/* Counts if a person is asked, which only one of ours can bring up. */
+	e->uid = uid;
+	e->peer_pid = who ? who->pid : 0;
+	return 0;
+}
+
+static int begin_prepare(struct daemon *d, const struct order *o, int *fds)
+{
+	static struct who who;
+	struct err unused = { 0 };
+	/* Where it is none of ours, the preparer says so. */
+	bool is_known = o->type != ORDER_SWEEP &&
+			who_find(d, fds[1], &who, &unused) == 0;
+	int r = start_preparer(d, o, fds, is_known ? &who : NULL);
+
+	/* One is made when this one is answered, so that nobody waits for it.
+	 */
+	if (r == 0 && is_known && !find_spare(d)) {
+		d->spare_who = who;
+		d->wants_spare = true;
+	}
+	return r;
+}
+
 void errand_prepare(struct daemon *d, const struct order *o, int *fds, int n)
 {
-	int r = n == 2 ? start_preparer(d, o, fds) : -EPROTO;
+	int r = n == 2 ? begin_prepare(d, o, fds) : -EPROTO;
 
 	close_all(fds, n);
 	if (r == -EAGAIN)
@@ -230,41 +308,79 @@ void errand_seal(struct daemon *d)
 
 /* ---- watching ---- */
 
+/* What a preparer says: that it asks, once, and what came of it all. */
 static void take_answer(struct daemon *d, struct errand *e)
 {
-	struct order_answer a;
+	union {
+		struct ask ask;
+		struct order_answer answer;
+	} m;
 	int fds[IO_MAX_FDS];
 	int n = 0;
-	ssize_t len = io_recv(e->sock, &a, sizeof(a), MSG_DONTWAIT, fds, &n);
+	ssize_t len = io_recv(e->sock, &m, sizeof(m), MSG_DONTWAIT, fds, &n);
 
 	if (len == -EAGAIN)
 		return;
-	fd_close(&e->sock);
-	if (len != sizeof(a))
+	if (len == sizeof(m.ask) && m.ask.type == ORDER_ASKED &&
+	    e->kind == ERRAND_PREPARE) {
+		question_open(d, e, &m.ask, fds, n);
 		return;
-	a.type = ORDER_ANSWER;
-	a.number = e->number;
-	e->is_answered = true;
-	(void)answer_send(d->front, &a, fds, n);
+	}
+	fd_close(&e->sock);
+	if (len == sizeof(m.answer) && !e->question &&
+	    e->kind != ERRAND_SPARE) {
+		m.answer.type = ORDER_ANSWER;
+		m.answer.number = e->number;
+		e->is_answered = true;
+		(void)answer_send(d->front, &m.answer, fds, n);
+		close_all(fds, n);
+		/* It has no more to do, and could be stopped before its end. */
+		kill_errand(e);
+		make_spare(d);
+		return;
+	}
 	close_all(fds, n);
+}
+
+/* Once; nothing if it has answered. */
+static void tell_end(struct daemon *d, struct errand *e, int code,
+		     const char *text)
+{
+	bool is_asked = e->kind == ERRAND_PREPARE || e->kind == ERRAND_ASKED;
+
+	if (is_asked && !e->is_answered)
+		say_no(d, e->number, e->is_cancelled ? ECANCELED : code,
+		       e->is_cancelled ? "it was withdrawn" : text);
+	e->is_answered = true;
 }
 
 static void end_errand(struct daemon *d, struct errand *e, int status)
 {
 	struct order_answer a = { .type = ORDER_ANSWER, .number = e->number };
 
-	if (e->kind == ERRAND_IMAGE) {
+	if (e->kind == ERRAND_IMAGE && !e->is_answered) {
 		a.exit_code = WIFEXITED(status) ? WEXITSTATUS(status)
 						: 128 + WTERMSIG(status);
 		(void)answer_send(d->front, &a, NULL, 0);
-	} else if (e->kind == ERRAND_PREPARE && !e->is_answered) {
-		say_no(d, e->number, e->deadline == 0 ? ETIMEDOUT : EIO,
-		       e->deadline == 0 ? "the request took too long to prepare"
-					: "what prepares the request died");
 	}
+	tell_end(d, e, EIO, "what prepares the request died");
+	question_drop(e->question);
 	fd_close(&e->sock);
 	fd_close(&e->pidfd);
 	memset(e, 0, sizeof(*e));
+}
+
+/* Its preparer's end is seen next, and takes the question with it. */
+void errand_cancel(struct daemon *d, uint32_t number)
+{
+	for (int i = 0; i < MAX_ERRANDS; i++) {
+		struct errand *e = &d->errands[i];
+
+		if (e->kind != ERRAND_ASKED || e->number != number)
+			continue;
+		e->is_cancelled = true;
+		(void)kill(e->pid, SIGKILL);
+	}
 }
 
 void errand_look(struct daemon *d, struct errand *e)
@@ -287,14 +403,17 @@ void errand_late(struct daemon *d, int64_t now)
 	for (int i = 0; i < MAX_ERRANDS; i++) {
 		struct errand *e = &d->errands[i];
 
+		/* Without a pidfd nothing tells its end. */
+		if (e->kind != ERRAND_NONE && e->is_late && e->pidfd < 0)
+			errand_look(d, e);
 		if (e->kind == ERRAND_NONE || e->deadline > now)
 			continue;
-		/* Its end is seen next; 0 says why. */
-		(void)kill(e->pid, SIGKILL);
-		e->deadline = e->is_answered ? INT64_MAX : 0;
-		while (waitpid(e->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		end_errand(d, e, SIGKILL);
+		kill_errand(e);
+		if (e->kind == ERRAND_SPARE)
+			drop_spare(d, e);
+		tell_end(d, e, ETIMEDOUT,
+			 "the request took too long to prepare");
+		question_drop(take_ptr(e->question));
 	}
 }
 
@@ -308,20 +427,45 @@ int64_t errand_next(const struct daemon *d)
 	return next;
 }
 
-void errands_kill(struct daemon *d)
+/* Of an earlier front: whatever comes of it, nobody is told. */
+static void end_silently(struct errand *e)
 {
+	e->is_answered = true;
+	e->question = NULL;
+	/* A seal is the ledger's, and ends soon by itself. */
+	if (e->kind == ERRAND_SPARE)
+		e->kind = ERRAND_PREPARE;
+	if (e->kind != ERRAND_SEAL)
+		kill_errand(e);
+}
+
+/* How many are there that are still to be waited for, and which. */
+static nfds_t find_living(struct daemon *d, int64_t waited, struct pollfd *ret)
+{
+	nfds_t n = 0;
+
 	for (int i = 0; i < MAX_ERRANDS; i++) {
 		struct errand *e = &d->errands[i];
 
-		if (e->kind == ERRAND_NONE)
-			continue;
-		/* A seal is the ledger's, and ends soon by itself. */
-		if (e->kind != ERRAND_SEAL)
-			(void)kill(e->pid, SIGKILL);
-		while (waitpid(e->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		fd_close(&e->sock);
-		fd_close(&e->pidfd);
-		memset(e, 0, sizeof(*e));
+		errand_look(d, e);
+		if (e->kind != ERRAND_NONE &&
+		    waited < (e->kind == ERRAND_SEAL ? SEAL_END_US : END_US))
+			ret[n++] = (struct pollfd){ .fd = e->pidfd,
+						    .events = POLLIN };
 	}
+	return n;
+}
+
+void errands_kill(struct daemon *d)
+{
+	struct pollfd fds[MAX_ERRANDS];
+	int64_t start = clock_us();
+	nfds_t n;
+
+	questions_kill(d);
+	for (int i = 0; i < MAX_ERRANDS; i++)
+		if (d->errands[i].kind != ERRAND_NONE)
+			end_silently(&d->errands[i]);
+	while ((n = find_living(d, clock_us() - start, fds)) > 0)
+		(void)poll(fds, n, 50);
 }

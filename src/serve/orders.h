@@ -34,6 +34,12 @@ enum order_type {
 	 */
 	ORDER_PREPARE = 1,
 	/*
+	 * A request with `sweep` of a box of an earlier front: instead of a
+	 * connection comes `who` of the answer by which the box was made, its
+	 * hexadecimal digits turned into bytes.
+	 */
+	ORDER_SWEEP,
+	/*
 	 * Runs cordon-image: fds: its arguments (NUL-terminated strings, one
 	 * after the other; the first is the sub-command, of a fixed list),
 	 * stdin, stdout, stderr. Answer when it ended: exit_code.
@@ -51,14 +57,47 @@ enum order_type {
 	 * is one of ledger/kinds.h. Answer when it is on the disk, or why not.
 	 */
 	ORDER_RECORD,
+	/*
+	 * To the clerk: where the ledger ends now; the answer's `position`.
+	 */
+	ORDER_WHERE,
+	/*
+	 * To the clerk, of a run that an earlier front began. fds: the members
+	 * of its run.end. With `from`, the clerk looks from that position on:
+	 * where the ledger has an end of the run already, nothing is recorded,
+	 * and neither is of one that may be new and has no start there;
+	 * `settled` says so.
+	 */
+	ORDER_SETTLE,
 	/* Parent or clerk: the answer. */
 	ORDER_ANSWER,
+	/*
+	 * Parent: a person is asked about the request with this number. Its
+	 * answer may take long, and it counts no longer as one that is being
+	 * prepared.
+	 */
+	ORDER_ASKED,
+	/*
+	 * Front: nobody waits any more for the answer to that number, for
+	 * which a person was asked. It comes all the same, and says ECANCELED
+	 * unless it was on its way. Of other numbers nothing.
+	 */
+	ORDER_CANCEL,
 };
 
 struct order {
 	uint32_t type;
 	uint32_t number;
-	char kind[32]; /* ORDER_RECORD */
+	char kind[32];       /* ORDER_RECORD */
+	char run[40];        /* ORDER_SETTLE: its id, and the rest zeros */
+	uint32_t may_be_new; /* ORDER_SETTLE: it may not even have a start */
+	uint64_t from;       /* ORDER_SETTLE; 0: there is nothing to be found */
+};
+
+enum settled {
+	SETTLED_NOW,    /* it was recorded */
+	SETTLED_BEFORE, /* it has an end: exit_code, cause */
+	SETTLED_NEVER,  /* it did not begin */
 };
 
 struct order_answer {
@@ -66,6 +105,9 @@ struct order_answer {
 	uint32_t number;
 	int32_t refused; /* enum refusal of box/prepare.h */
 	int32_t exit_code;
+	int32_t settled; /* enum settled */
+	char cause[16];
+	uint64_t position; /* of the clerk: where the ledger ends */
 	struct err err;
 };
 
@@ -77,6 +119,7 @@ struct order_answer {
  *	          entrypoint, hostname, labels, name, tty, interactive ...
  *	command   list of strings; with an image, what replaces its Cmd
  *	code      list of {language, code, filename}
+ *	stdin     what it reads: "SIZE SHA256" in digits, or "open"
  *	run       the run's id, 32 hex digits, for the record
  *	box       the box's id, for the record
  *	face      "docker", "cordon", ...: for the record
@@ -84,6 +127,8 @@ struct order_answer {
  *	exec      true: a further program in a box that was prepared with the
  *	          same settings; only `work` is wanted, and volumes are not
  *	          looked at again
+ *	programs  with exec: those of the answer for the box, if it had any. A
+ *	          person is not asked about what is not there
  *	box_only  true: only `box` is wanted, and there need be no command
  *	sweep     the `watches` of an earlier answer, when that box is dead;
  *	          goes with run, box and face alone. No blobs are made, and the
@@ -96,13 +141,17 @@ struct order_answer {
  *	warnings  list of strings
  *	clamped   list of {name, asked, given}
  *	decision, rule, reason
+ *	asked     true: a person said yes, to this once
+ *	programs  list of names: only these are in the box
  *	start     members of the run.start record, complete
+ *	keep_output  the policy wants the text of its output on the record
  *	docker    the policy's settings of the Docker face, each with its
  *	          value in force: over_ceiling, allow_root_inside,
  *	          bind_symlinks, exec {on_disconnect, children, shims,
  *	          max_output (bytes or null)}, log_max (bytes)
- *	watches   list of {source, dev, ino, missing, seal}: writable volumes,
- *	          to be swept when the box is dead (sweep.h)
+ *	watches   list of {source, dev, ino, missing, since, clock, seal}:
+ *	          writable volumes, to be swept when the box is dead (sweep.h)
+ *	who       whose they are, sealed; where there are watches (sweep.h)
  *	message   why it was refused
  *
  * The note of ORDER_POLICY, which comes once before any answer and after each

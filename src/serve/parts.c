@@ -49,6 +49,7 @@
 #define CLERK_MS  5000
 #define KEEPER_MS 20000
 #define SEND_S    2
+#define LOCK_US   3000000
 
 /* ---- who and where ---- */
 
@@ -79,14 +80,24 @@ static int find_user(struct daemon *d, struct err *err)
 	return 0;
 }
 
-/* Two daemons with one state would end each other's boxes. */
+/*
+ * Two daemons with one state would end each other's boxes. The clerk of one
+ * that was killed has the lock until what was sent to it is recorded, its
+ * keeper until its boxes are gone: only then can be said which runs have no
+ * end, and what they left.
+ */
 static int lock_state(struct daemon *d, struct err *err)
 {
+	int64_t end = clock_us() + LOCK_US;
+	int r;
+
 	d->lock = openat(d->state_fd, "serve.lock",
 			 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (d->lock < 0)
 		return err_errno(err, errno, "open '%s/serve.lock'", d->state);
-	if (flock(d->lock, LOCK_EX | LOCK_NB) < 0)
+	while ((r = flock(d->lock, LOCK_EX | LOCK_NB)) < 0 && clock_us() < end)
+		(void)poll(NULL, 0, 20);
+	if (r < 0)
 		return err_set(err, EADDRINUSE,
 			       "another daemon has the state '%s'", d->state);
 	return 0;
@@ -263,12 +274,12 @@ static int note(struct part *p, pid_t pid, struct err *err)
 
 static int start_clerk(struct daemon *d, const struct pairs *p, struct err *err)
 {
-	const int fds[] = { p->clerk[1], p->control[0] };
+	const int fds[] = { p->clerk[1], p->control[0], d->lock };
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		(void)setsid();
-		if (chdir("/") < 0 || child_keep(fds, 2) < 0)
+		if (chdir("/") < 0 || child_keep(fds, 3) < 0)
 			_exit(127);
 		clerk_run(3, 4);
 	}
@@ -299,14 +310,16 @@ static int start_front(struct daemon *d, const struct pairs *p, struct err *err)
 static int start_all(struct daemon *d, struct pairs *p, struct err *err)
 {
 	const struct timeval patience = { .tv_sec = SEND_S };
+	struct keeper_wish wish = { .mode = "session", .lock = d->lock };
 	pid_t pid = 0;
 
 	if (pairs_open(p, err) < 0)
 		return -err->code;
+	wish.sock = p->keeper[1];
 	/* A front that does not listen may not hold us up. */
 	(void)setsockopt(p->parent[1], SOL_SOCKET, SO_SNDTIMEO, &patience,
 			 sizeof(patience));
-	if (keeper_start("session", p->keeper[1], &pid, err) < 0 ||
+	if (keeper_start(&wish, &pid, err) < 0 ||
 	    note(&d->parts[PART_KEEPER], pid, err) < 0 ||
 	    start_clerk(d, p, err) < 0 || start_front(d, p, err) < 0)
 		return -err->code;
@@ -372,4 +385,33 @@ void parts_stop(struct daemon *d)
 	fd_close(&d->ledger);
 	end_part(d, &d->parts[PART_KEEPER], KEEPER_MS);
 	d->is_ready = false;
+}
+
+/* ---- who is nobody's ---- */
+
+static bool is_known(const struct daemon *d, pid_t pid)
+{
+	for (int i = 0; i < PARTS; i++)
+		if (d->parts[i].pid == pid)
+			return true;
+	for (int i = 0; i < MAX_QUESTIONS; i++)
+		if (d->questions[i].pid == pid)
+			return true;
+	for (int i = 0; i < MAX_ERRANDS; i++)
+		if (d->errands[i].kind != ERRAND_NONE &&
+		    d->errands[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* One that is known has its turn in the loop; then the next ones have. */
+void parts_reap(const struct daemon *d)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid > 0 && !is_known(d, info.si_pid)) {
+		(void)waitpid(info.si_pid, NULL, WNOHANG);
+		info.si_pid = 0;
+	}
 }

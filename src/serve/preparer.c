@@ -35,85 +35,51 @@
 #include "box/prepare.h"
 #include "os/uapi.h"
 #include "serve/answer.h"
+#include "serve/asking.h"
 #include "serve/daemon.h"
 #include "serve/request.h"
 
-#define MAX_GROUPS 1024
-#define MEMORY     (2ULL << 30)
-
-#ifndef SO_PEERGROUPS
-#define SO_PEERGROUPS 59
-#endif
-
-struct who {
-	struct ucred cred;
-	gid_t groups[MAX_GROUPS];
-	size_t n_groups;
-};
-
-static bool has_option(int sock, int name, int want)
-{
-	int have = -1;
-	socklen_t len = sizeof(have);
-
-	return getsockopt(sock, SOL_SOCKET, name, &have, &len) == 0 &&
-	       have == want;
-}
+#define MEMORY (2ULL << 30)
 
 /*
- * The other end of a connection that somebody made has a listener's name; and
- * of that the kernel would say who listens.
+ * The same of a box that an earlier daemon had: who it was then, as the kernel
+ * told, is under our own seal.
  */
-static bool is_connected(int sock)
+static int find_earlier(const struct preparer *p, struct who *ret,
+			struct err *err)
 {
-	struct sockaddr_un a;
-	socklen_t len = sizeof(a);
+	struct sweep_who who;
 
-	return getpeername(sock, (struct sockaddr *)&a, &len) == 0 &&
-	       len > sizeof(a.sun_family);
-}
-
-/* A connection that was accepted on one of our sockets. */
-static bool is_ours(const struct daemon *d, int sock)
-{
-	struct sockaddr_un a = { 0 };
-	socklen_t len = sizeof(a) - 1;
-
-	if (!has_option(sock, SO_DOMAIN, AF_UNIX) ||
-	    !has_option(sock, SO_TYPE, SOCK_STREAM) ||
-	    !has_option(sock, SO_ACCEPTCONN, 0) || is_connected(sock) ||
-	    getsockname(sock, (struct sockaddr *)&a, &len) < 0 ||
-	    !a.sun_path[0])
-		return false;
-	return strcmp(a.sun_path, d->own.path) == 0 ||
-	       strcmp(a.sun_path, d->docker.path) == 0;
-}
-
-static int find_peer(const struct daemon *d, int sock, struct who *ret,
-		     struct err *err)
-{
-	socklen_t len = sizeof(ret->cred);
-
-	if (!is_ours(d, sock))
-		return err_set(err, EPROTO,
-			       "that is not a connection to this daemon");
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &ret->cred, &len) < 0 ||
-	    ret->cred.uid == (uid_t)-1 || ret->cred.gid == (gid_t)-1)
-		return err_errno(err, errno, "ask who is there");
-	len = sizeof(ret->groups);
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERGROUPS, ret->groups, &len) < 0)
-		return err_errno(err, errno,
-				 "ask for the groups of who is "
-				 "there");
-	ret->n_groups = len / sizeof(gid_t);
+	if (sweep_who_read(p->peer, p->d->sweep_key, &who, err) < 0)
+		return -err->code;
+	ret->uid = who.uid;
+	ret->gid = who.gid;
+	ret->n_groups = who.n_groups;
+	for (size_t i = 0; i < who.n_groups; i++)
+		ret->groups[i] = who.groups[i];
 	return 0;
+}
+
+/* For the next daemon. False: that many groups are not kept. */
+static bool note_who(const struct who *who, const unsigned char *key,
+		     struct sweep_who *ret)
+{
+	*ret = (struct sweep_who){ .uid = who->uid,
+				   .gid = who->gid,
+				   .n_groups = (uint32_t)who->n_groups };
+	if (who->n_groups > SWEEP_GROUPS)
+		return false;
+	for (size_t i = 0; i < who->n_groups; i++)
+		ret->groups[i] = who->groups[i];
+	sweep_who_seal(ret, key);
+	return true;
 }
 
 static int become(const struct daemon *d, const struct who *who,
 		  struct err *err)
 {
-	uid_t uid = who->cred.uid;
-	gid_t gid = who->cred.gid;
+	uid_t uid = who->uid;
+	gid_t gid = who->gid;
 
 	if (!d->is_root || uid == 0)
 		return 0;
@@ -127,6 +93,12 @@ static int become(const struct daemon *d, const struct who *who,
 	return 0;
 }
 
+/*
+ * Hard, and before the user is taken. The user can lower them further
+ * (prlimit() asks for the same uid and no more), so whatever is looked at below
+ * and cannot be opened or held counts against the request: it fails, and with
+ * it nobody's but the user's own.
+ */
 static void limit(void)
 {
 	static const struct {
@@ -161,7 +133,10 @@ static int forget_surroundings(const struct daemon *d, uid_t uid,
 	if (clearenv() != 0 || chdir("/") < 0 ||
 	    (!is_peer && setenv("CORDON_STATE_DIR", d->state, 1) < 0))
 		return err_errno(err, errno, "leave the daemon's directory");
+	errno = 0;
 	pw = getpwuid(uid);
+	if (!pw && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return err_errno(err, errno, "read '/etc/passwd'");
 	if (pw && pw->pw_dir && pw->pw_dir[0] == '/' &&
 	    setenv("HOME", pw->pw_dir, 1) < 0)
 		return err_errno(err, errno, "set HOME");
@@ -173,6 +148,8 @@ static int forget_surroundings(const struct daemon *d, uid_t uid,
 struct prep {
 	const struct preparer *p;
 	uid_t peer;
+	struct sweep_who who;
+	bool has_who;
 	struct request request;
 	struct guard guard;
 	struct prepared ready;
@@ -216,6 +193,7 @@ static void turn_from_root(struct prep *t, const struct policy *p)
 	s->stated &= ~SPEC_STATED_USER;
 	s->uid = 65534;
 	s->gid = 65534;
+	s->as_user = false;
 	(void)strv_add(&t->warnings,
 		       "user root is replaced by the box's ordinary one: the "
 		       "policy has no 'docker.allow_root_inside: true'");
@@ -239,13 +217,8 @@ static struct guard_by rules_for(struct prep *t)
 	const struct daemon *d = t->p->d;
 	const struct policy *p = d->policy;
 	bool is_docker = strcmp(t->request.face, "docker") == 0;
-	bool no_links = !says(&p->bind_symlinks, "allow",
-			      is_docker ? "deny" : "allow");
+	const char *usual = is_docker ? "deny" : "allow";
 
-	if (no_links && says(&p->bind_symlinks, "sweep", ""))
-		(void)strv_add(&t->warnings,
-			       "docker.bind_symlinks 'sweep' is not in this "
-			       "build: links are refused as by 'deny'");
 	return (struct guard_by){
 		.policy = p,
 		.policy_name = d->policy_name,
@@ -254,35 +227,83 @@ static struct guard_by rules_for(struct prep *t)
 			  !says(&p->over_ceiling, "deny", "clamp"),
 		.is_exec = t->request.exec,
 		.may_not_mount = !d->is_root && t->peer != geteuid(),
-		.refuses_links = no_links,
+		.refuses_links = says(&p->bind_symlinks, "deny", usual),
+		.refuses_pipes = is_docker ||
+				 !says(&p->bind_symlinks, "allow", usual),
+		.sweeps_links = says(&p->bind_symlinks, "sweep", usual),
 	};
+}
+
+static int judge_once(struct prep *t, struct err *err)
+{
+	const struct guard_by by = rules_for(t);
+	int r = guard_judge_by(t->request.spec, &by, &t->guard, err);
+
+	t->guard.by = NULL; /* it ends here */
+	return r;
+}
+
+/* A person may take long: what was said yes to is judged once more. */
+static int ask_and_judge(struct prep *t, struct err *err)
+{
+	struct asking a = { .sock = t->p->sock,
+			    .is_short = strcmp(t->request.face, "docker") ==
+					0 };
+	int r;
+
+	if (t->guard.verdict.decision != DECISION_ASK)
+		return 0;
+	r = asking_judge(&a, &t->guard, &t->request, err);
+	if (r < 0)
+		return r;
+	guard_done(&t->guard);
+	r = judge_once(t, err);
+	return r < 0 ? r : asking_judge(&a, &t->guard, &t->request, err);
+}
+
+/*
+ * A gate belongs to whoever runs something (box/egress.h), and a daemon has
+ * none for its boxes: they have no network, and that is said.
+ */
+static int check_network(struct prep *t, struct err *err)
+{
+	struct cordon_spec *s = t->guard.spec;
+
+	if (!s->has_network)
+		return 0;
+	s->has_network = false;
+	if (s->allow_hosts.n > 0 || s->secrets.n > 0 || s->wants_network) {
+		t->refused = REFUSED_INVALID;
+		return err_set(err, EOPNOTSUPP,
+			       "a box of the daemon has no network; hosts can "
+			       "be reached from 'cordon run' and the library");
+	}
+	if (strv_add(&t->warnings,
+		     "the policy allows hosts, but a box of the daemon has no "
+		     "network") < 0)
+		return err_set(err, ENOMEM, "out of memory");
+	return 0;
 }
 
 static int judge(struct prep *t, struct err *err)
 {
-	const struct guard_by by = rules_for(t);
 	struct cordon_spec *s = t->request.spec;
 	uint64_t total;
 	int r;
 
-	turn_from_root(t, by.policy);
+	turn_from_root(t, t->p->d->policy);
 	total = take_times(s);
 	s->is_peer = t->p->d->is_root && t->peer != 0;
-	r = guard_judge_by(s, &by, &t->guard, err);
-	t->guard.by = NULL; /* it ends here */
+	r = judge_once(t, err);
+	if (r == 0)
+		r = ask_and_judge(t, err);
 	if (r < 0) {
 		t->refused = t->guard.refused;
 		return r;
 	}
 	if (t->guard.spec->timeout_us && !t->guard.spec->total_us)
 		t->guard.spec->total_us = total;
-	if (t->guard.verdict.decision != DECISION_ASK)
-		return 0;
-	t->refused = REFUSED_DENIED;
-	return err_set(err, EPERM,
-		       "a person must be asked (%.300s), and the daemon asks "
-		       "nobody; 'cordon run' does",
-		       t->guard.verdict.why);
+	return check_network(t, err);
 }
 
 static int make_blobs(struct prep *t, struct err *err)
@@ -310,7 +331,8 @@ static void reply(struct prep *t, struct err *err)
 				    .refused = t->refused,
 				    .why = err,
 				    .peer = (int64_t)t->peer,
-				    .key = t->p->d->sweep_key };
+				    .key = t->p->d->sweep_key,
+				    .who = t->has_who ? &t->who : NULL };
 	_cleanup_fd_ int fd = NO_FD;
 	struct err why = { 0 };
 	struct buf text = { 0 };
@@ -339,31 +361,93 @@ static void reply(struct prep *t, struct err *err)
 		_exit(1);
 }
 
-static int prepare_all(struct prep *t, struct err *err)
+/* The order, with the request and the connection on which it came. */
+static int take_order(struct preparer *p, struct err *err)
 {
-	static struct who who;
-	const struct daemon *d = t->p->d;
-	/* Our parent may die before we have said that we want to as well. */
-	pid_t parent = getppid();
+	struct order o;
+	int fds[IO_MAX_FDS];
+	int n = 0;
+	ssize_t len = io_recv(p->sock, &o, sizeof(o), 0, fds, &n);
 
-	if (find_peer(d, t->p->peer, &who, err) < 0)
-		return -err->code;
-	t->peer = who.cred.uid;
+	/* Nobody will ever ask. */
+	if (len == 0)
+		_exit(0);
+	if (len != sizeof(o) || n != 2)
+		return err_set(err, EPROTO, "an order has another form");
+	p->request = fds[0];
+	p->peer = fds[1];
+	p->is_late = o.type == ORDER_SWEEP;
+	return 0;
+}
+
+static int find_who(const struct preparer *p, struct who *ret, struct err *err)
+{
+	return p->is_late ? find_earlier(p, ret, err)
+			  : who_find(p->d, p->peer, ret, err);
+}
+
+/* For good; nothing of a request has been read. */
+static int settle_as(struct prep *t, const struct who *who, pid_t parent,
+		     struct err *err)
+{
+	const struct daemon *d = t->p->d;
+
+	t->peer = who->uid;
+	t->has_who = note_who(who, d->sweep_key, &t->who);
 	/* The store is root's: somebody must stay who may read it. */
-	if (d->is_root && t->peer != 0) {
+	if (d->is_root && t->peer != 0 && !t->p->is_late) {
 		t->librarian = images_librarian(err);
 		if (t->librarian < 0)
 			return -err->code;
 	}
 	limit();
-	if (become(d, &who, err) < 0)
+	if (become(d, who, err) < 0)
 		return -err->code;
 	if (child_settle(parent) < 0)
 		return err_set(err, EPERM, "shut the preparer in");
-	if (forget_surroundings(d, t->peer, err) < 0 ||
+	return forget_surroundings(d, t->peer, err);
+}
+
+/* One that was made ahead is somebody already, and works for nobody else. */
+static int wait_as(struct preparer *p, struct prep *t, pid_t parent,
+		   struct err *err)
+{
+	static struct who now;
+
+	if (settle_as(t, p->ahead, parent, err) < 0)
+		_exit(1);
+	if (take_order(p, err) < 0 || find_who(p, &now, err) < 0)
+		return -err->code;
+	if (p->is_late || !who_is_same(p->ahead, &now))
+		return err_set(err, EPROTO, "this is somebody else's request");
+	return 0;
+}
+
+static int begin_as(struct preparer *p, struct prep *t, pid_t parent,
+		    struct err *err)
+{
+	static struct who who;
+
+	if (take_order(p, err) < 0 || find_who(p, &who, err) < 0)
+		return -err->code;
+	return settle_as(t, &who, parent, err);
+}
+
+static int prepare_all(struct preparer *p, struct prep *t, struct err *err)
+{
+	const struct daemon *d = p->d;
+	/* Our parent may die before we have said that we want to as well. */
+	pid_t parent = getppid();
+
+	if ((p->ahead ? wait_as(p, t, parent, err)
+		      : begin_as(p, t, parent, err)) < 0 ||
 	    read_request(t, err) < 0)
 		return -err->code;
+	if (p->is_late && !t->request.is_sweep)
+		return err_set(err, EPERM,
+			       "for who is not connected nothing is begun");
 	if (t->request.is_sweep) {
+		t->request.is_late = p->is_late;
 		sweep_all(&t->request, d->sweep_key, (int64_t)t->peer,
 			  &t->violations);
 		return 0;
@@ -373,7 +457,7 @@ static int prepare_all(struct prep *t, struct err *err)
 	return make_blobs(t, err);
 }
 
-void preparer_run(const struct preparer *p)
+void preparer_run(struct preparer *p)
 {
 	static struct prep t;
 	struct err err = { 0 };
@@ -381,7 +465,7 @@ void preparer_run(const struct preparer *p)
 	t.p = p;
 	t.ready.box = NO_FD;
 	t.ready.work = NO_FD;
-	(void)prepare_all(&t, &err);
+	(void)prepare_all(p, &t, &err);
 	reply(&t, &err);
 	/* It ends with its socket, and is not left to whoever reaps here. */
 	(void)sys_close_range(3, ~0U);

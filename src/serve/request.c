@@ -157,6 +157,24 @@ static int take_code(struct request *r, const struct value *v, struct err *err)
 	return 0;
 }
 
+/* "open", or "SIZE SHA256" of all of it: which, the guard tells a person. */
+static int take_stdin(struct request *r, const struct value *v, struct err *err)
+{
+	struct buf text;
+	int e = text_of(v, sizeof(r->spec->input_sum), &text);
+	size_t n = e == 0 ? strspn(text.data, "0123456789") : 0;
+
+	if (e == 0 && strcmp(text.data, "open") != 0 &&
+	    (n == 0 || n > 20 || text.data[n] != ' ' ||
+	     strlen(text.data + n) != 65 ||
+	     strspn(text.data + n + 1, "0123456789abcdef") != 64))
+		e = -EINVAL;
+	if (e == 0)
+		(void)strcpy(r->spec->input_sum, text.data);
+	buf_done(&text);
+	return e < 0 ? bad(err, "stdin is 'open', or a size and a sha256") : 0;
+}
+
 /* Words of ours: letters, digits and dashes. */
 static int take_word(const struct value *v, char *ret, size_t size)
 {
@@ -200,7 +218,8 @@ static int take_bool(const struct value *v, bool *ret, struct err *err)
 	char type = value_type(v);
 
 	if (type != 't' && type != 'f')
-		return bad(err, "clamp, exec and box_only are true or false");
+		return bad(err, "clamp, exec, box_only and as_user are true "
+				"or false");
 	*ret = type == 't';
 	return 0;
 }
@@ -208,6 +227,30 @@ static int take_bool(const struct value *v, bool *ret, struct err *err)
 static int take_clamp(struct request *r, const struct value *v, struct err *err)
 {
 	return take_bool(v, &r->clamp, err);
+}
+
+static int take_programs(struct request *r, const struct value *v,
+			 struct err *err)
+{
+	struct value none;
+	struct value item;
+
+	if (value_type(v) != '[')
+		return bad(err, "programs is a list of names");
+	for (struct walk w = walk_start(v); walk_next(&w, &none, &item);) {
+		struct buf text;
+		int e = text_of(&item, 4096, &text);
+
+		if (e == 0 && r->programs.n < MAX_WORDS)
+			e = strv_add(&r->programs, text.data);
+		else
+			e = -EINVAL;
+		buf_done(&text);
+		if (e < 0)
+			return bad(err, "programs is a list of names");
+	}
+	r->has_programs = true;
+	return 0;
 }
 
 static int take_exec(struct request *r, const struct value *v, struct err *err)
@@ -219,6 +262,12 @@ static int take_box_only(struct request *r, const struct value *v,
 			 struct err *err)
 {
 	return take_bool(v, &r->box_only, err);
+}
+
+static int take_as_user(struct request *r, const struct value *v,
+			struct err *err)
+{
+	return take_bool(v, &r->as_user, err);
 }
 
 /* ---- sweep ---- */
@@ -255,8 +304,10 @@ static int take_bits(const struct value *v, uint64_t *ret)
 
 static int take_watch(struct request_watch *w, const struct value *v)
 {
-	static const char *const names[] = { "source", "dev", "ino", "missing",
-					     "seal" };
+	static const char *const names[] = { "source",  "seal",  "dev",  "ino",
+					     "missing", "since", "clock" };
+	uint64_t *const bits[] = { &w->dev, &w->ino, &w->missing, &w->since,
+				   &w->clock };
 	unsigned int seen = 0;
 	struct value name;
 	struct value item;
@@ -273,10 +324,8 @@ static int take_watch(struct request_watch *w, const struct value *v)
 			return -EINVAL;
 		seen |= 1U << i;
 		e = i == 0   ? take_source(&item, &w->source)
-		    : i == 1 ? take_bits(&item, &w->dev)
-		    : i == 2 ? take_bits(&item, &w->ino)
-		    : i == 3 ? take_bits(&item, &w->missing)
-			     : take_seal(&item, w->seal);
+		    : i == 1 ? take_seal(&item, w->seal)
+			     : take_bits(&item, bits[i - 2]);
 		if (e < 0)
 			return e;
 	}
@@ -286,7 +335,7 @@ static int take_watch(struct request_watch *w, const struct value *v)
 static int take_sweep(struct request *r, const struct value *v, struct err *err)
 {
 	static const char form[] = "sweep is a list of {source, dev, ino, "
-				   "missing, seal}";
+				   "missing, since, clock, seal}";
 	struct value none;
 	struct value item;
 
@@ -312,6 +361,8 @@ static const struct {
 	{ "box", take_box },           { "face", take_face },
 	{ "clamp", take_clamp },       { "exec", take_exec },
 	{ "box_only", take_box_only }, { "sweep", take_sweep },
+	{ "as_user", take_as_user },   { "programs", take_programs },
+	{ "stdin", take_stdin },
 };
 
 /* Of a box that is dead nothing is prepared. */
@@ -348,6 +399,8 @@ static int take(struct request *r, const struct value *object, struct err *err)
 		return bad(err, "run and face are missing");
 	if (r->is_sweep && !is_plain_sweep(seen))
 		return bad(err, "sweep goes with run, box and face alone");
+	if (r->has_programs && !r->exec)
+		return bad(err, "programs goes with exec");
 	if (r->exec && r->box_only)
 		return bad(err, "exec and box_only exclude each other");
 	return 0;
@@ -372,12 +425,14 @@ int request_parse(char *text, size_t len, struct request *ret, struct err *err)
 	if (take(ret, &object, err) < 0)
 		return -err->code;
 	ret->spec->is_empty = ret->box_only;
+	ret->spec->as_user = ret->exec && ret->as_user;
 	return 0;
 }
 
 void request_done(struct request *r)
 {
 	cordon_spec_free(r->spec);
+	strv_done(&r->programs);
 	for (size_t i = 0; i < r->n_watches; i++)
 		free(r->watches[i].source);
 	memset(r, 0, sizeof(*r));

@@ -19,7 +19,7 @@
 /* What the answer to an earlier request told of a volume (sweep.c). */
 struct request_watch {
 	char *source;
-	uint64_t dev, ino, missing;
+	uint64_t dev, ino, missing, since, clock;
 	char seal[65];
 };
 
@@ -29,9 +29,13 @@ struct request {
 	char box[65];
 	char face[17];
 	bool clamp;
-	bool exec;     /* another program for a box that is there */
-	bool box_only; /* a box, and nothing that runs in it yet */
-	bool is_sweep; /* no box: look after one that is dead */
+	bool exec;            /* another program for a box that is there */
+	bool box_only;        /* a box, and nothing that runs in it yet */
+	bool as_user;         /* exec: settings name its user, not the box's */
+	struct strv programs; /* only these are in the box ... */
+	bool has_programs;    /* ... if so */
+	bool is_sweep;        /* no box: look after one that is dead */
+	bool is_late;         /* of an earlier daemon; said by the preparer */
 	struct request_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;
 };

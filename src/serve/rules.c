@@ -78,7 +78,7 @@ static void put_size(struct json *j, const char *name, const char *text)
 	uint64_t size;
 
 	if (num_parse_size(text, &size) < 0)
-		json_null(j, name);
+		json_none(j, name);
 	else
 		json_int(j, name, (int64_t)size);
 }

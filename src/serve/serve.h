@@ -10,6 +10,7 @@
  *	daemon.c    the parent's loop: signals, orders, who died
  *	errand.c    children for one order
  *	preparer.c  a request to two blobs, as the user who asked
+ *	asking.c    it asks a person; question.c: the parent's part in that
  *	request.c   the request's document
  *	answer.c    the answer's document
  *	image.c     cordon-image, on behalf of the front
@@ -27,6 +28,7 @@ struct serve_options {
 	const char *user;          /* of the front; NULL: as parts.h says */
 	const char *policy;        /* NULL: found, else the preset daemon */
 	const char *max_boxes;     /* NULL: the front's own default */
+	const char *ask_wait;      /* of Docker's clients; NULL: 45s */
 };
 
 /* Serves until it is told to stop; the exit status. */

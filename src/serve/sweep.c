@@ -5,10 +5,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/hex.h"
 #include "base/sha256.h"
 #include "base/util.h"
 #include "box/guard-facts.h"
@@ -30,15 +34,16 @@ static void make_seal(const struct request_watch *w, const unsigned char *key,
 		      int64_t peer, char ret[65])
 {
 	unsigned char sum[SHA256_SIZE];
-	char text[PATH_MAX + 128];
+	char text[PATH_MAX + 192];
 	int n = snprintf(text, sizeof(text),
-			 "%" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s",
-			 peer, w->dev, w->ino, w->missing, w->source);
+			 "%" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+			 " %" PRIu64 " %" PRIu64 " %s",
+			 peer, w->dev, w->ino, w->missing, w->since, w->clock,
+			 w->source);
 
 	digest(key, text, MIN((size_t)n, sizeof(text) - 1), sum);
 	digest(key, sum, sizeof(sum), sum);
-	for (size_t i = 0; i < sizeof(sum); i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", sum[i]);
+	hex_format(sum, sizeof(sum), ret);
 }
 
 static bool is_sealed(const struct request_watch *w, const unsigned char *key,
@@ -66,7 +71,10 @@ static void put_one(struct json *j, const struct guard_watch *g,
 		    const unsigned char *key, int64_t peer)
 {
 	char path[PATH_MAX];
-	struct request_watch w = { .source = path, .missing = g->missing };
+	struct request_watch w = { .source = path,
+				   .missing = g->missing,
+				   .since = g->since,
+				   .clock = g->clock };
 	struct stat st;
 
 	/* What has no name is told as not looked for when the box is dead. */
@@ -82,17 +90,104 @@ static void put_one(struct json *j, const struct guard_watch *g,
 	put_bits(j, "dev", w.dev);
 	put_bits(j, "ino", w.ino);
 	put_bits(j, "missing", w.missing);
+	put_bits(j, "since", w.since);
+	put_bits(j, "clock", w.clock);
 	json_str(j, "seal", w.seal);
 	json_close(j, '}');
 }
 
-void sweep_put(struct json *j, const struct guard *g, const unsigned char *key,
-	       int64_t peer)
+/* Opaque to the front, which gives it back as it is. */
+static void put_who(struct json *j, const struct sweep_who *who)
+{
+	const unsigned char *bytes = (const unsigned char *)who;
+	char text[2 * sizeof(*who) + 1];
+
+	for (size_t i = 0; i < sizeof(*who); i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	json_str(j, "who", text);
+}
+
+void sweep_put(struct json *j, const struct guard *g, const struct sweep_by *by)
 {
 	json_open(j, "watches", '[');
 	for (size_t i = 0; i < g->n_watches; i++)
-		put_one(j, &g->watches[i], key, peer);
+		put_one(j, &g->watches[i], by->key, by->peer);
 	json_close(j, ']');
+	if (g->n_watches > 0 && by->who)
+		put_who(j, by->who);
+}
+
+/* Never the same as the seal of a watch, which begins with a number. */
+static void seal_of(const struct sweep_who *who, const unsigned char *key,
+		    unsigned char ret[SHA256_SIZE])
+{
+	char text[4 + offsetof(struct sweep_who, seal)] = "who ";
+
+	memcpy(text + 4, who, offsetof(struct sweep_who, seal));
+	digest(key, text, sizeof(text), ret);
+	digest(key, ret, SHA256_SIZE, ret);
+}
+
+void sweep_who_seal(struct sweep_who *who, const unsigned char *key)
+{
+	seal_of(who, key, who->seal);
+}
+
+bool sweep_who_check(const struct sweep_who *who, const unsigned char *key)
+{
+	unsigned char seal[SHA256_SIZE];
+	unsigned int differs = 0;
+
+	seal_of(who, key, seal);
+	for (size_t i = 0; i < sizeof(seal); i++)
+		differs |= (unsigned int)(seal[i] ^ who->seal[i]);
+	return !differs && who->n_groups <= SWEEP_GROUPS;
+}
+
+int sweep_who_read(int fd, const unsigned char *key, struct sweep_who *ret,
+		   struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size != sizeof(*ret) ||
+	    pread(fd, ret, sizeof(*ret), 0) != (ssize_t)sizeof(*ret) ||
+	    !sweep_who_check(ret, key))
+		return err_set(err, EPERM,
+			       "who had the box is not under this daemon's "
+			       "seal");
+	return 0;
+}
+
+#define KEY_NAME "sweep.key"
+
+static int make_key(int state_fd, unsigned char *ret, struct err *err)
+{
+	static const char tmp[] = KEY_NAME ".tmp";
+	_cleanup_fd_ int fd = NO_FD;
+
+	(void)unlinkat(state_fd, tmp, 0);
+	fd = openat(state_fd, tmp,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || getrandom(ret, SWEEP_KEY, 0) != SWEEP_KEY ||
+	    write(fd, ret, SWEEP_KEY) != SWEEP_KEY || fsync(fd) < 0 ||
+	    renameat(state_fd, tmp, state_fd, KEY_NAME) < 0)
+		return err_errno(err, errno, "make '" KEY_NAME "'");
+	return 0;
+}
+
+int sweep_key_load(int state_fd, unsigned char *ret, struct err *err)
+{
+	_cleanup_fd_ int fd = openat(state_fd, KEY_NAME,
+				     O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	/* One that others could have read or made is none. */
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_uid == geteuid() && (st.st_mode & 077) == 0 &&
+	    read(fd, ret, SWEEP_KEY) == SWEEP_KEY)
+		return 0;
+	return make_key(state_fd, ret, err);
 }
 
 static int open_again(const struct request_watch *w, const unsigned char *key,
@@ -107,9 +202,7 @@ static int open_again(const struct request_watch *w, const unsigned char *key,
 	struct stat st;
 
 	if (!is_sealed(w, key, peer))
-		return err_set(err, EPERM,
-			       "it was not mounted by this daemon since it "
-			       "was started");
+		return err_set(err, EPERM, "it was not mounted by this daemon");
 	fd = sys_openat2(AT_FDCWD, w->source, &how);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, errno, "%s", strerror(errno));
@@ -128,7 +221,14 @@ void sweep_all(const struct request *r, const unsigned char *key, int64_t peer,
 		char line[800];
 
 		if (dir >= 0) {
-			guard_sweep_dir(dir, w->source, w->missing, ret);
+			const struct guard_watch g = { .dir = dir,
+						       .source = w->source,
+						       .missing = w->missing,
+						       .since = w->since,
+						       .clock = w->clock,
+						       .is_late = r->is_late };
+
+			guard_sweep_dir(&g, ret);
 			continue;
 		}
 		(void)snprintf(line, sizeof(line),

@@ -156,7 +156,7 @@ standing() {
 	refused "--scope takes" approvals approve x --scope for-ever
 	refused "--scope takes" approvals approve x --scope
 	refused "--reason takes" approvals deny x --reason
-	refused "'--scope' is not a flag" approvals deny x --scope once
+	refused "'--scope' is not a flag" approvals withdraw x --scope once
 	refused "one argument too many" approvals list x
 	refused "--resume" approvals ask --frob
 }
@@ -173,6 +173,28 @@ standing() {
 	run --separate-stderr "$desk" approvals ask --resume "$id" <request
 	is "$status" 1
 	has "$(field reason)" "used already"
+}
+
+@test "approvals: of one that nobody waits for the ledger has no command, where the policy says so" {
+	for keep in commands code; do
+		printf 'version: 1\nledger: {keep_text: [%s]}\ncommands: {ask: [echo]}\n' $keep >p.yaml
+		: >said
+		setsid "$cordon" run --policy p.yaml --timeout 5s -- echo "much-ado-$keep" >answer 2>said 3>&- &
+		pid=$!
+		for _ in $(seq 100); do
+			id=$(grep -o 'show [a-z0-9]*' said | cut -c6-) && [ -n "$id" ] && break
+			sleep 0.05
+		done
+		kill -9 "$pid"
+		wait "$pid" || :
+		# The desk sees its asker go.
+		sleep 0.3
+		"$cordon" approvals approve "$id" >/dev/null
+		grep -h '"kind":"approval' "$CORDON_STATE_DIR"/ledger/*.jsonl >"records.$keep"
+	done
+	has "$(cat records.commands)" "echo much-ado-commands"
+	lacks "$(grep -vxFf records.commands records.code)" much-ado-code
+	has "$(grep -vxFf records.commands records.code)" "a command"
 }
 
 @test "approvals: the same request again takes up what its killed asker left, once" {
@@ -553,7 +575,7 @@ asking_run() {
 	has "$("$cordon" approvals list --all)" "$id"
 	run "$cordon" approvals approve "$id"
 	is "$status" 1
-	has "$output" denied
+	has "$output" withdrawn
 	asking_run echo two
 	kill "$asker"
 	have=0
@@ -617,4 +639,123 @@ asked() {
 	# What no rule names, likewise.
 	asked 'env'
 	has "$(cat out)" PATH=
+}
+
+# sized BYTES: a request that has exactly so many as the desk writes it, less the peer.
+sized() {
+	python3 -c 'import json, sys
+size = int(sys.argv[1])
+r = {"version": 1, "kind": "command", "programs": [{"join": "", "argv": ["git"]}], "why": "w",
+     "rule": "r", "line": 0, "changes": [], "expire_ms": 3000, "ask": ["store"]}
+text = lambda: json.dumps(r, separators=(",", ":"))
+argv = r["programs"][0]["argv"]
+while size - len(text()) > 60000:
+    argv.append("x" * 50000)
+argv.append("x" * (size - len(text()) - 3))
+assert len(text()) == size
+print(text(), end="")' "$1"
+}
+
+@test "approvals: what is stored can be read again; what is too large by a byte is not asked" {
+	# ,"peer":64001 is 13 bytes
+	sized $((2097152 - 12)) | {
+		run --separate-stderr "$desk" approvals ask --peer 64001 1
+		is "$status" 125
+		has "$stderr" "larger than 2097152 bytes"
+	}
+	has "$("$cordon" approvals list --all)" "nothing was ever asked"
+	sized $((2097152 - 13)) >request
+	"$desk" approvals ask --peer 64001 1 <request >answer 2>said 3>&- &
+	pid=$!
+	for _ in $(seq 100); do
+		! grep -q show said || break
+		sleep 0.05
+	done
+	run --separate-stderr "$cordon" approvals list
+	is "$status" 0
+	has "$output" "uid 64001"
+	lacks "$output" "cannot be read"
+	kill -INT "$pid"
+	wait "$pid" || :
+	pid=
+}
+
+@test "approvals: a request that cannot be read hides no other" {
+	ask
+	first=$id
+	kill -9 "$pid"
+	wait "$pid" || :
+	ask 'programs=[{"join":"","argv":["git","pull"]}]'
+	python3 - "$CORDON_STATE_DIR/approvals.sqlite" "$first" <<-'END'
+		import hashlib, sqlite3, struct, sys
+		db = sqlite3.connect(sys.argv[1])
+		names = [c[1] for c in db.execute("PRAGMA table_info(requests)")]
+		ints = ["pid", "waiter", "started", "made", "expires", "answered", "taken"]
+		order = ("id content document session user program pid waiter started made expires state "
+		         "scope reason by answered taken").split()
+		row = dict(zip(names, db.execute("SELECT * FROM requests WHERE id = ?", (sys.argv[2],)).fetchone()))
+		def seal():
+		    h = hashlib.sha256()
+		    for text in ["request"] + [row[n] or "" for n in order if n not in ints]:
+		        h.update(struct.pack("=Q", len(text.encode())) + text.encode())
+		    for n in order:
+		        if n in ints: h.update(struct.pack("=q", row[n]))
+		    return h.hexdigest()
+		assert seal() == row["seal"]
+		row["document"] = "{}"
+		db.execute("UPDATE requests SET document = '{}', seal = ? WHERE id = ?", (seal(), row["id"]))
+		db.commit()
+	END
+	run --separate-stderr "$cordon" approvals list
+	is "$status" 0
+	has "$output" "git pull"
+	has "$(grep "$first" <<<"$output")" "cannot be read"
+	run --separate-stderr "$cordon" approvals list --json
+	is "$status" 0
+	python3 -c 'import json, sys
+l = {e["id"]: e for e in json.loads(sys.argv[1])}
+assert "cannot_be_read" in l[sys.argv[2]] and "request" in l[sys.argv[3]], l' "$output" "$first" "$id"
+	for word in show approve deny; do
+		run "$cordon" approvals $word "$first"
+		is "$status" 125
+		has "$output" "cannot be read"
+	done
+	"$cordon" approvals approve "$id"
+	answered 0 allow
+}
+
+# run_asks [ARG...]: a run of code that waits for a person, who says no; what was shown.
+run_asks() {
+	setsid "$cordon" run --policy p.yaml "$@" >out 2>err 3>&- </dev/null &
+	asker=$!
+	id=
+	for _ in $(seq 100); do
+		id=$("$cordon" approvals list --json | grep -o '"id":"[^"]*"' | head -1 | cut -d'"' -f4)
+		[ -z "$id" ] || break
+		sleep 0.1
+	done
+	shown=$("$cordon" approvals show "$id")
+}
+
+@test "approvals: a yes to a run of code is for its arguments and an input that was told" {
+	printf 'version: 1\napprovals: {expire: 30s, always: [code]}\n' >p.yaml
+	export CORDON_STATE_DIR=$dir/run-state
+	print='import sys; print(sys.argv[1:])'
+	run_asks --lang python -c "$print" one
+	has "$shown" "argument one"
+	lacks "$shown" stdin
+	"$cordon" approvals approve "$id" --scope always
+	wait "$asker"
+	is "$(cat out)" "['one']"
+	run --separate-stderr "$cordon" run --policy p.yaml --lang python -c "$print" one
+	is "$status $output" "0 ['one']"
+	run_asks --lang python -c "$print" two
+	"$cordon" approvals deny "$id"
+	wait "$asker" || :
+	is "$(cat out)" ""
+	run_asks -i --lang python -c "$print" one
+	has "$shown" "stdin open"
+	"$cordon" approvals deny "$id"
+	wait "$asker" || :
+	is "$(cat out)" ""
 }

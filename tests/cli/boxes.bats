@@ -90,6 +90,32 @@ box() {
 	refused "-t needs a terminal" exec -t ex true
 }
 
+@test "exec -u, --group-add, cp -a: further users, or one that says so" {
+	local many=1
+	"$cordon" run -d --name us --user 1000:1000 -- sleep 60 >/dev/null
+	is "$("$cordon" exec us id -u)" 1000
+	is "$("$cordon" exec -u 1000:1000 us id -u)" 1000
+	[ "$("$cordon" exec us sh -c 'wc -l </proc/self/uid_map')" -gt 1 ] || many=0
+	echo x >f
+	tar --numeric-owner --owner=33 --group=44 -c f | "$cordon" cp -a - us:/tmp
+	if [ "$many" = 1 ]; then
+		is "$("$cordon" exec -u 33:44 us sh -c 'id -u; id -g; id -G')" "$(printf '33\n44\n44')"
+		is "$("$cordon" exec us stat -c %u:%g /tmp/f)" 33:44
+		chown 35:36 f && "$cordon" cp -a f us:/tmp/g
+		is "$("$cordon" exec us stat -c %u:%g /tmp/g)" 35:36
+		"$cordon" run -d --name more --user 1000:1000 --group-add 77 -- sleep 60 >/dev/null
+		is "$("$cordon" exec more id -G)" "1000 77"
+		run "$cordon" exec -u 0 us id
+		[ "$status" -ne 0 ]
+		has "$output" "no "
+	else
+		run "$cordon" exec -u 33:44 us id
+		[ "$status" -ne 0 ]
+		has "$output" "one user and one group"
+		is "$("$cordon" exec us stat -c %u:%g /tmp/f)" 1000:1000
+	fi
+}
+
 @test "exec: bytes are exact, much of them, both ways" {
 	box big
 	head -c 20000000 /dev/urandom >data
@@ -246,4 +272,132 @@ END
 	output=$(curl -sS --unix-socket "$CORDON_RUNTIME_DIR/cordon.sock" http://x/v1/run \
 		-d '{"box": "sess", "command": ["sh", "-c", "echo $A"], "env": ["A=b"]}')
 	is "$(field stdout)" b && is "$(field cause)" exited
+}
+
+@test "the example of the library prints what docs/library.md says" {
+	local doc=$BATS_TEST_DIRNAME/../../docs/library.md
+	run --separate-stderr "$CORDON_BUILD/examples/daemon"
+	is "$stderr" "" && is "$status" 0
+	is "$output" "$(sed -n '/^It prints:/,$p' "$doc" | sed -n '/^```/,/^```/p' | sed '1d;/^```/,$d')"
+	is "$("$cordon" ps -aq)" ""
+	# The text there is the program.
+	has "$(cat "$doc")" "$(sed 1d "$BATS_TEST_DIRNAME/../../examples/daemon.c")"
+	CORDON_SOCKET=$PWD/none run "$CORDON_BUILD/examples/daemon"
+	is "$status" 1 && has "$output" "cordon serve"
+}
+
+# shellcheck disable=SC2030 # as every test
+@test "a box that is to be removed with its end is" {
+	"$cordon" run -d --rm true --name brief -- true >/dev/null
+	for _ in $(seq 100); do
+		[ -n "$("$cordon" ps -aq)" ] || break
+		sleep 0.1
+	done
+	is "$("$cordon" ps -aq)" ""
+	# What nobody would do is not taken.
+	refused "copy-out" run -d --copy-out '*=/tmp' -- true
+}
+
+# liar ANSWER ARG...: what the command makes of a daemon that answers so.
+# shellcheck disable=SC2031 # run, in it, sets status and output
+liar() {
+	local answer=$1
+	shift
+	python3 - "$answer" <<-'EOF' 3>&- &
+		import os, socket, sys
+		head, _, body = sys.argv[1].encode().decode("unicode_escape").partition("|")
+		s = socket.socket(socket.AF_UNIX)
+		s.bind("new.sock")
+		s.listen(8)
+		s.settimeout(20)
+		os.rename("new.sock", "liar.sock")
+		c = s.accept()[0]
+		c.recv(65536)
+		text = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+		try:
+		    c.sendall((head * 1000 + text).encode())
+		except OSError:
+		    pass
+	EOF
+	for _ in $(seq 100); do
+		[ ! -S liar.sock ] || break
+		sleep 0.05
+	done
+	CORDON_SOCKET=$PWD/liar.sock run --separate-stderr timeout 10 "$cordon" "$@"
+	wait $! || :
+	rm -f liar.sock
+	is "$status" 125 && is "$output" "" && has "$stderr" "the daemon"
+}
+
+@test "an answer that is none is an error, not an empty list" {
+	for bad in '' '[' '{}' '{"boxes":' '{"boxes":1}' 'hello'; do
+		liar "|$bad" ps
+		liar "|$bad" ps -q
+		liar "|$bad" ps --json
+		liar "|$bad" stats
+		liar "|$bad" top one
+	done
+	liar '|{}' wait one
+	liar '|x' create -- true
+	liar '|{}' create -- true
+	liar 'HTTP/1.1 100 Continue\r\n\r\n|{"boxes":[]}' ps
+}
+
+# listener DIR UID: somebody makes DIR/cordon.sock; what it hears is in ./heard.
+listener() {
+	python3 - "$1" "$2" >heard <<-'EOF' 3>&- &
+		import os, socket, sys
+		path, uid = sys.argv[1], int(sys.argv[2])
+		os.setgroups([]); os.setgid(uid); os.setuid(uid)
+		os.umask(0)
+		os.mkdir(path, 0o755)
+		s = socket.socket(socket.AF_UNIX)
+		s.bind(path + "/cordon.sock")
+		s.listen(8)
+		s.settimeout(20)
+		while True:
+		    c = s.accept()[0]
+		    print(c.recv(65536).decode(), flush=True)
+		    try:
+		        c.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{"boxes":[]}')
+		    except OSError:
+		        pass
+		    c.close()
+	EOF
+	listener=$!
+	for _ in $(seq 100); do
+		[ ! -S "$1/cordon.sock" ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "a socket that another user made in /tmp gets no command" {
+	[ "$(id -u)" -eq 0 ] || return 0 # two other users are needed
+	local uid=$((61000 + RANDOM % 400)) bin
+	while [ -e "/tmp/cordon-$uid" ]; do uid=$((uid + 1)); done
+	bin=$(mktemp -d)
+	chmod 755 "$bin"
+	cp "$cordon" "$bin/cordon"
+	victim=(setpriv --reuid "$uid" --regid "$uid" --clear-groups env -i
+		PATH=/usr/bin:/bin HOME=/nonexistent "$bin/cordon")
+	listener "/tmp/cordon-$uid" $((uid + 500))
+	run "${victim[@]}" run -d -e TOKEN=s3cret -- true
+	refusal=$output code=$status
+	run "${victim[@]}" stop one two
+	kill "$listener" || :
+	wait "$listener" || :
+	rm -rf "/tmp/cordon-$uid"
+	heard=$(cat heard)
+	# root's is the machine's own
+	listener "/tmp/cordon-$uid" 0
+	run --separate-stderr "${victim[@]}" ps -q
+	ps=$status
+	kill "$listener" || :
+	wait "$listener" || :
+	rm -rf "/tmp/cordon-$uid" "$bin"
+	is "$code" 125
+	has "$refusal" "user $((uid + 500)) listens at '/tmp/cordon-$uid/cordon.sock'"
+	is "${heard//[$'\n ']/}" ""
+	is "$ps" 0 && has "$(cat heard)" "GET /v1/boxes"
 }

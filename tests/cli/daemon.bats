@@ -13,7 +13,7 @@ setup_file() {
 # Starts a daemon of our own; its process is $place/pid.
 serve() {
 	CORDON_STATE_DIR=$place/state CORDON_RUNTIME_DIR=$place/run \
-		"$CORDON_BUILD/cordon" serve --socket "$place/own.sock" \
+		"$CORDON_BUILD/cordon" serve --socket "$place/own.sock" "$@" \
 		>"$place/log" 2>&1 3>&- &
 	echo $! >"$place/pid"
 	for _ in $(seq 100); do
@@ -47,6 +47,60 @@ ends() {
 # last_run: the run that was started last.
 last_run() {
 	c audit list | grep 'run[.]start' | tail -1 | awk '{ print $7 }'
+}
+
+@test "a policy that is read again holds for boxes that were made before" {
+	cat >"$place/p.yaml" <<-END
+		version: 1
+		sandbox: {images: [host], memory: 256m, read_only: false}
+	END
+	mkdir "$place/policy" "$place/policy/state" "$place/policy/run"
+	rules=$place/p.yaml
+	CORDON_POLICY=$rules place=$place/policy serve
+	d() { CORDON_STATE_DIR=$place/policy/state CORDON_SOCKET=$place/policy/own.sock "$cordon" "$@"; }
+	shows='echo ran; head -1 /proc/meminfo'
+	d create --name made -m 200m -- sh -c "$shows" >/dev/null
+	d create --name small -m 32m -- sh -c "$shows" >/dev/null
+	d create --name plain -- sh -c "$shows" >/dev/null
+	d run -d --name live -- sleep 100 >/dev/null
+	d run -d --name over -m 200m -- true >/dev/null
+	d wait over
+	d exec live sh -c 'echo kept >/tmp/note'
+	printf 'version: 1\nsandbox: {images: [host], memory: 64m}\n' >"$place/p.yaml"
+	kill -HUP "$(cat "$place/policy/pid")"
+	for _ in $(seq 50); do
+		[ "$(grep -c 'policy:' "$place/policy/log")" -lt 2 ] || break
+		sleep 0.1
+	done
+	# What asks for more than there is now does not start, and nothing ran.
+	for name in made over; do
+		run d start "$name"
+		[ "$status" -ne 0 ]
+		has "$output" "p.yaml:2"
+	done
+	lacks "$(d logs made)" ran
+	# What asks for less starts, and what did not ask has the new limit.
+	d start small
+	d wait small
+	has "$(d logs small)" "32768 kB"
+	d start plain
+	d wait plain
+	has "$(d logs plain)" "65536 kB"
+	# What runs goes on, and a program in it is judged by the new one.
+	is "$(d exec live cat /tmp/note)" kept
+	printf 'version: 1\nsandbox: {images: [host], memory: 64m}\ncommands: {allow: [ls]}\n' >"$place/p.yaml"
+	kill -HUP "$(cat "$place/policy/pid")"
+	for _ in $(seq 50); do
+		[ "$(grep -c 'policy:' "$place/policy/log")" -lt 3 ] || break
+		sleep 0.1
+	done
+	run d exec live cat /tmp/note
+	[ "$status" -ne 0 ]
+	has "$output" "'cat': no rule names it"
+	run d start plain
+	[ "$status" -ne 0 ]
+	has "$output" "'sh'"
+	kill "$(cat "$place/policy/pid")"
 }
 
 @test "a box is made, run, read and removed" {
@@ -245,17 +299,97 @@ wait_for_end() {
 	has "$(c audit list | grep decision)" deny
 }
 
-@test "of a box that was lost it is told that nobody looked" {
-	mkdir "$dir/vol"
-	chmod 777 "$dir/vol"
-	c create --name unseen -v "$dir/vol:/v:rw" -- sleep 60
-	c start unseen
-	run=$(last_run)
-	kill -9 "$(pgrep -P "$(cat "$place/pid")" -x cordon-front)"
+# until_told RUN: the daemon is there, and the ledger has its end.
+until_told() {
 	for _ in $(seq 100); do
-		c ps >/dev/null 2>&1 && [ "$(ends "$run")" -gt 0 ] && break
+		c ps >/dev/null 2>&1 && [ "$(ends "$1")" -gt 0 ] && return 0
 		sleep 0.1
 	done
-	has "$(c audit show "$run" | grep denied)" "could not be looked for"
+	return 1
+}
+
+@test "volumes of a box that was lost are looked at by the next front" {
+	mkdir "$dir/vol"
+	for part in cordon-front cordon-keeper; do
+		c create --name unseen -v "$dir/vol:/v:rw" -- sh -c 'mkdir /v/.git; sleep 60'
+		c start unseen
+		for _ in $(seq 50); do
+			[ ! -d "$dir/vol/.git" ] || break
+			sleep 0.1
+		done
+		run=$(last_run)
+		kill -9 "$(pgrep -P "$(cat "$place/pid")" -x $part)"
+		until_told "$run"
+		has "$(c audit show "$run")" lost
+		has "$(c audit show "$run" | grep denied)" "violation: '.git' was made in"
+		[ ! -e "$dir/vol/.git" ]
+		[ -d "$dir/vol/.git.cordon-removed-0" ]
+		rmdir "$dir/vol/.git.cordon-removed-0"
+		is "$(ends "$run")" 1
+		c rm unseen
+	done
+}
+
+@test "so are those of a daemon that was killed itself; not another directory" {
+	mkdir "$dir/vol" "$dir/other"
+	c create --name unseen -v "$dir/vol:/v:rw" -v "$dir/other:/o:rw" -- \
+		sh -c 'mkdir /v/.git /o/.git; sleep 60'
+	c start unseen
+	for _ in $(seq 50); do
+		[ ! -d "$dir/other/.git" ] || break
+		sleep 0.1
+	done
+	run=$(last_run)
+	kill -9 "$(cat "$place/pid")"
+	wait_for_end "$(cat "$place/pid")"
+	# Somebody puts a link in the place of one.
+	mv "$dir/other" "$dir/moved"
+	mkdir "$dir/mine" "$dir/mine/.git"
+	ln -s "$dir/mine" "$dir/other"
+	serve
+	until_told "$run"
+	has "$(c audit show "$run" | grep denied)" "violation: '.git' was made in '$dir/vol'"
+	has "$(c audit show "$run" | grep denied)" "'$dir/other' could not be looked for"
+	[ ! -e "$dir/vol/.git" ]
+	[ -d "$dir/mine/.git" ]
+	[ -d "$dir/moved/.git" ]
 	c rm unseen
+}
+
+@test "above the limit of boxes: busy, and whose limit it is" {
+	mkdir "$place/small" "$place/small/state" "$place/small/run"
+	place=$place/small serve --max-boxes 2
+	d() { CORDON_STATE_DIR=$place/small/state CORDON_SOCKET=$place/small/own.sock "$cordon" "$@"; }
+	d run -d --name one -- sleep 60
+	d run -d --name two -- sleep 60
+	run d run -d --name three -- sleep 60
+	[ "$status" -ne 0 ]
+	has "$output" "2 boxes of this user are alive, which is the limit"
+	d rm -f one
+	d start three
+	d rm -f two three
+	kill "$(cat "$place/small/pid")"
+}
+
+@test "output is on the record where the policy wants it, and only there" {
+	mkdir "$place/kept" "$place/kept/state" "$place/kept/run"
+	printf 'version: 1\nsandbox: {images: [host]}\nledger: {keep_text: [commands, output]}\n' >"$place/k.yaml"
+	rules=$place/k.yaml
+	CORDON_POLICY=$rules place=$place/kept serve
+	d() { CORDON_STATE_DIR=$place/kept/state CORDON_SOCKET=$place/kept/own.sock "$cordon" "$@"; }
+	d run -d --name talks -- sh -c 'echo main-says; sleep 60' >/dev/null
+	d exec talks sh -c 'echo exec-says; echo exec-errs >&2; seq 100000'
+	d rm -f talks
+	c create --name silent -- echo nothing-kept
+	c start silent
+	c wait silent
+	c rm silent
+	kill "$(cat "$place/kept/pid")"
+	ends=$(grep -h '"kind":"run.end"' "$place/kept/state/ledger/"*.jsonl)
+	has "$ends" '"text":"main-says\n"'
+	has "$ends" '"text":"exec-errs\n"'
+	has "$ends" 'exec-says\n1\n2\n'
+	has "$ends" '99999\n100000\n"'
+	has "$ends" '"kept":32768'
+	lacks "$(cat "$place/state/ledger/"*.jsonl | grep '"kind":"run.end"')" nothing-kept
 }

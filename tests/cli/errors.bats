@@ -7,7 +7,7 @@ load common
 	run --separate-stderr "$cordon"
 	is "$status" 125
 	refused "no command 'frobnicate'" frobnicate
-	refused "not in this build" agent
+	refused "not in this build" worker
 	CORDON_SOCKET=$BATS_TEST_TMPDIR/none refused "start one with 'cordon serve'" ps
 }
 
@@ -127,8 +127,10 @@ load common
 }
 
 @test "errors: what is refused or still to come" {
-	refused "not in this build" run --allow-host example.com -- true
-	refused "not in this build" run --secret KEY@example.com -- true
+	refused "--allow-host" run --allow-host 0x7f000001 -- true
+	refused "never reached" run --allow-host 169.254.169.254 -- true
+	refused "--secret" run --secret example.com -- true
+	refused "exclude each other" run --network none --allow-host example.com -- true
 	refused "cordon.yaml" run --policy cordon.yaml -- true
 	refused "not in this build" run --isolation vm -- true
 	refused "not in this build" run --isolation docker -- true

@@ -87,7 +87,9 @@ shown() {
 	is "$(shown '{"max_cpu_percent": 150}' cpus)" 1.5
 	is "$(shown '{"max_output_bytes": 1000000}' output)" 1000000
 	is "$(shown '{"network_enabled": false}' network)" none
-	refuses "network-enabled" '{"network_enabled": true}' true
+	ends denied '{"network_enabled": true}' true
+	has "$output" "network-enabled: there is no open network"
+	is "$(shown '{"network_enabled": true, "allow_host": ["a.test"]}' network)" allow
 	# All at once, as data that a program has.
 	is "$(shown '
 		{ "max_execution_seconds" : 30 , "max_memory_mb":256,
@@ -152,7 +154,8 @@ shown() {
 	is "$(shown '{"read_only": true}' read_only)" True
 	is "$(shown '{"read_only": false}' read_only)" False
 	is "$(shown '{"network_disabled": true}' network)" none
-	refuses "network-disabled" '{"network_disabled": false}' true
+	ends denied '{"network_disabled": false}' true
+	has "$output" "network-disabled: there is no open network"
 	is "$(shown '{"user": "nobody"}' uid)" 65534
 	is "$(shown '{"user": 1234}' uid)" 1234
 	is "$(shown '{"user": "1234:5"}' gid)" 5

@@ -129,7 +129,8 @@ undocumented() {
 	grep -v 'cordon audit verify' "$CORDON_BUILD/man/cordon.1" >less
 	has "$(undocumented less)" "audit verify"
 	sed 's/\\-\\-scope//' "$CORDON_BUILD/man/cordon.1" >less
-	is "$(undocumented less)" "approvals approve --scope"
+	is "$(undocumented less)" "approvals approve --scope
+approvals deny --scope"
 	# Each verb that a command's own refusal names is in that table.
 	for command in policy approvals audit; do
 		run --separate-stderr "$cordon" "$command" frobnicate
@@ -170,7 +171,7 @@ undocumented() {
 		bash -c '. ./comp && COMP_WORDS=(cordon "$@") COMP_CWORD=$# && _cordon && echo "${COMPREPLY[*]}"' bash "$@"
 	}
 	is "$(completes policy '')" "check show explain test compile schema"
-	is "$(completes approvals '')" "list show approve deny rules"
+	is "$(completes approvals '')" "list show approve deny withdraw rules"
 	is "$(completes approvals rules '')" "list remove"
 	is "$(completes approvals rules list --)" "--json"
 	is "$(completes approvals approve x --sc)" "--scope"

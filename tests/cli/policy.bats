@@ -221,7 +221,7 @@ commands: {allow: [{name: a, args: [{script: a}]}]}
 commands: {allow: [{name: a, args: [{script: /a}, {script: /b}]}]}
 commands: {otherwise: allow}
 tools: [a]
-tools: {a: {approval: never}}
+tools: {a: {approval: sometimes}}
 tools: {a: {sandbox: {user: 1}}}
 tools: {a: {sandbox: {pids: 5}}}\nsandbox: {pids: 4}
 filters: [{on: [user], match: [secrets]}]
@@ -698,6 +698,80 @@ for call in (lambda: os.rename("/w", "/tmp/w"), lambda: os.replace("/w/made", "/
 	for bad in "" "--connect" "--connect a:1 --command ls" "--frobnicate" "--command"; do
 		# shellcheck disable=SC2086
 		refused "policy explain takes" policy explain $bad
+	done
+}
+
+@test "policy: what a rule for a host says, and what it cannot say" {
+	policy "version: 1" "network:" "  allow:" \
+		"    - {host: api.test, methods: [GET], paths: ['/v1/**'], secret: {env: KEY, query: key}, bytes: 1k, connections: 2, rate: 1/s}" \
+		"    - {host: 10.0.0.0/8}" \
+		"  resolve: {api.test: 127.0.0.1, 'api.test:443': '[::1]:8443'}" "  ask_wait: 0" "  connections: 7" "  ca: ./ca.pem"
+	run --separate-stderr "$cordon" policy explain --connect api.test:443
+	is "$status" 0
+	for part in "methods GET" "paths /v1/**" "secret KEY in query key" "TLS is opened" "1024 bytes" "2 connections" \
+		"60 new ones a minute" "resolve says [::1]:8443"; do
+		has "$output" "$part"
+	done
+	run --separate-stderr "$cordon" policy show
+	has "$output" "these addresses, also if they are private"
+	has "$output" "$PWD/ca.pem"
+	local rule
+	while read -r rule; do
+		policy "version: 1" "network: $rule"
+		run --separate-stderr "$cordon" policy check
+		is "$status" 125 || { echo "# $rule" && return 1; }
+		has "$stderr" "cordon.yaml:2:"
+	done <<'END'
+{allow: [{host: '*.com'}]}
+{ask: [{host: '*.co.uk'}]}
+{allow: [{host: '*.github.io'}]}
+{allow: [{host: '*.test'}]}
+{allow: [{host: '*'}]}
+{allow: [{host: '*.*.example.org'}]}
+{allow: [{host: 0.0.0.0/0}]}
+{allow: [{host: '::/0'}]}
+{allow: [{host: 169.254.169.254}]}
+{allow: [{host: metadata.google.internal}]}
+{allow: [{host: 198.18.3.4}]}
+{allow: [{host: '2001:2::/64'}]}
+{allow: [{host: 'fe80::1%lo'}]}
+{allow: [{host: a.test, secret: {env: A}}]}
+{allow: [{host: a.test, secret: {header: A}}]}
+{allow: [{host: a.test, secret: {env: A, header: B, format: 'Bearer'}}]}
+{allow: [{host: a.test, secret: {env: A, header: B, format: '{}{}'}}]}
+{allow: [{host: a.test, secret: {env: A, query: b, format: 'x {}'}}]}
+{allow: [{host: a.test, secret: {env: A, query: 'b c'}}]}
+{allow: [{host: a.test, secret: {env: A, header: Host}}]}
+{allow: [{host: a.test, secret: {env: A, header: content-length}}]}
+{allow: [{host: a.test, connections: 0}]}
+{allow: [{host: a.test, rate: 1/d}]}
+{allow: [{host: a.test, rate: 1/h}]}
+{resolve: {a.test: 169.254.169.254}}
+{resolve: {a.test: '[::ffff:169.254.169.254]:80'}}
+{resolve: {'*.a.test': 10.0.0.1}}
+{resolve: {10.0.0.1: 10.0.0.2}}
+{ask_wait: 2h}
+{connections: 70000}
+END
+	# A pattern on the command line is judged the same.
+	rm cordon.yaml
+	refused "public suffix" run --allow-host '*.com' -- true
+}
+
+@test "policy: a URL of a command is at a host and port that are allowed" {
+	policy "version: 1" "extends: shell-tools" "network:" "  allow:" "    - {host: api.test, ports: [80, 8443]}" \
+		"    - host: '*.sub.test'"
+	# judged STATUS URL
+	judged() {
+		run --separate-stderr "$cordon" policy explain --command "curl $2"
+		is "$status" "$1" || { echo "# $2: $output" && return 1; }
+	}
+	for url in http://api.test/ https://api.test:8443/x http://api.test:8443/ https://a.sub.test/; do
+		judged 0 "$url"
+	done
+	for url in https://api.test/ http://a.sub.test/ https://api.test:9/ https://sub.test/ http://api.test:80@evil.test/ \
+		https://a.sub.test:8443/; do
+		judged 1 "$url"
 	done
 }
 

@@ -75,16 +75,55 @@ begin() {
 	is "$(docker exec -e A=1 -w /etc one sh -c 'echo $A $BASE; pwd')" $'1 b\n/etc'
 }
 
-@test "exec: another user is who is asked for, or is refused" {
+@test "exec: as other users, by number and by name" {
 	begin -u 1234:1234
+	is "$(docker exec one id -u)" 1234
 	is "$(docker exec -u 1234:1234 one id -u)" 1234
+	is "$(docker exec -u 33:44 one sh -c 'id -u; id -g; id -G')" $'33\n44\n44'
+	# As the image's files say: staff has sandbox as its member, unless a
+	# group is named.
+	is "$(docker exec -u sandbox one sh -c 'id -u; id -g; id -G')" $'1000\n1000\n1000 50'
+	is "$(docker exec -u 1000 one id -G)" '1000 50'
+	is "$(docker exec -u sandbox:staff one sh -c 'id -g; id -G')" $'50\n50'
+	run docker exec -u nosuchuser one true
+	[ "$status" -ne 0 ]
+	has "$output" 'unable to find user'
+	# One cannot signal another's, and has no more rights than any.
+	docker exec -d -u 33 one sleep 500
+	until_true 5 docker exec -u 33 one sh -c 'ps | grep -q "sleep 50[0]"'
+	docker exec -u sandbox one sh -c 'for p in $(ps | awk "/sleep 50[0]/{print \$1}"); do kill -9 $p; done' && false
+	is "$(docker exec -u sandbox one grep CapEff /proc/self/status)" $'CapEff:\t0000000000000000'
+	docker exec -t -u sandbox one sh -c 'echo x >$(tty)'
+	docker exec -u sandbox one sh -c 'echo x >/dev/stdout; echo y >/tmp/new'
+	is "$(docker exec one stat -c %u:%g /tmp/new)" 1000:1000
+}
+
+@test "exec -u root: only where the policy gives it" {
+	begin
 	if on_docker; then
-		is "$(docker exec -u sandbox one id -u)" 1000
+		is "$(docker exec -u root one id -u)" 0
 	else
-		run docker exec -u sandbox one id -u
+		is "$(docker exec -u root one id -u)" 65534
+		run docker exec -u 5:0 one id
 		[ "$status" -ne 0 ]
-		has "$output" User
+		has "$output" 'no group 0'
 	fi
+}
+
+@test "--group-add: in the container and in every exec" {
+	begin -u 1234:1234 --group-add 77 --group-add staff
+	is "$(docker exec one id -G)" '1234 50 77'
+	is "$(docker exec -u sandbox one id -G | tr ' ' '\n' | sort -n | tr '\n' ' ')" '50 77 1000 '
+	is "$(docker run --rm -u 5:6 --group-add 77 "$image" id -G)" '6 77'
+	is "$(docker inspect -f '{{.HostConfig.GroupAdd}}' one)" '[77 staff]'
+	run docker run --rm --group-add nosuchgroup "$image" true
+	[ "$status" -ne 0 ]
+	has "${output,,}" 'unable to find group'
+	on_docker || {
+		run docker run --rm --group-add 0 "$image" true
+		[ "$status" -ne 0 ]
+		has "$output" allow_root_inside
+	}
 }
 
 @test "exec: many at once, each its own output" {
@@ -197,6 +236,42 @@ time.sleep(60)'
 	echo x >d/f
 	tar -c d | docker cp - one:/tmp
 	is "$(docker exec one cat /tmp/d/f)" x
+}
+
+@test "cp -a: owners that the container has" {
+	! on_docker || skip "an Engine looks for the container's user among the host's"
+	begin -u 1234:1234
+	mkdir -p tree/sub
+	echo a >tree/a
+	echo b >tree/sub/b
+	ln tree/a tree/hard
+	ln -s a tree/link
+	tar --numeric-owner --owner=33 --group=44 -cf t.tar tree
+	docker cp -a - one:/tmp <t.tar
+	is "$(docker exec -u 33 one sh -c 'cd /tmp/tree && stat -c "%n %u:%g %h" a hard link sub/b')" \
+		$'a 33:44 2\nhard 33:44 2\nlink 33:44 1\nsub/b 33:44 1'
+	# Again, into what is another's by now.
+	docker cp -a - one:/tmp <t.tar
+	# Back, they are what they are inside.
+	is "$(docker cp one:/tmp/tree - | tar --numeric-owner -tvf - | awk '{print $2}' | sort -u)" 33/44
+	# Without it, they are not the archive's.
+	mkdir plain
+	echo c >plain/c
+	docker cp plain one:/tmp
+	on_docker || is "$(docker exec one stat -c %u:%g /tmp/plain/c)" 1234:1234
+}
+
+@test "cp in: hard links, to what is inside" {
+	begin
+	mkdir d
+	echo one >d/one
+	ln d/one d/two
+	tar -cf t.tar d
+	docker cp - one:/tmp <t.tar
+	is "$(docker exec one sh -c 'cat /tmp/d/two; stat -c %h /tmp/d/one')" $'one\n2'
+	tar -cf bad.tar --transform 's,^d/two$,x/two,' --transform 's,^d/one$,../../etc/passwd,' d/one d/two -P
+	run docker cp - one:/tmp <bad.tar
+	on_docker || [ "$status" -ne 0 ]
 }
 
 @test "cp out: a file, a directory, a link, a tar to stdout" {

@@ -173,6 +173,7 @@ load common
 	is "$(docker ps -q --filter label=k=v | wc -l)" 1
 	is "$(docker ps -q --filter label=k=w | wc -l)" 0
 	is "$(docker inspect -f '{{.Config.Labels.k}}' one)" v
+	is "$(docker inspect -f '{{.Config.Hostname}}' one)" "$(docker exec one hostname)"
 }
 
 @test "run: nothing of this process' environment arrives" {
@@ -390,4 +391,53 @@ load common
 	docker container prune -f
 	is_gone one
 	is "$(state two Running)" true
+}
+
+@test "run: an image of Debian packages, as root and as an ordinary user" {
+	[ -n "${CLIENTS_DEBIAN:-}" ] || skip "mmdebstrap's image cannot be had"
+	run -0 docker run --rm "$CLIENTS_DEBIAN" sh -c '. /etc/os-release; echo "$ID"'
+	is "$output" debian
+	run -0 docker run --rm --user games "$CLIENTS_DEBIAN" sh -c 'echo $(id -u):$(id -g)'
+	is "$output" 5:60
+	run -0 docker run --rm --user 0 "$CLIENTS_DEBIAN" python3 -c \
+		'import os; print(os.getuid())'
+	# Root is not given by the policy of the tests' daemon, and that is said.
+	on_docker && is "$output" 0 || { has "$output" 65534 && has "$output" allow_root_inside; }
+	run -0 docker run --rm "$CLIENTS_DEBIAN" sh -c \
+		'echo x >/usr/new && rm /usr/bin/tac && ls /usr/new /usr/bin/tac 2>/dev/null; :'
+	is "$output" /usr/new
+	run -0 docker run --rm "$CLIENTS_DEBIAN" sh -c 'ls /usr/bin/tac'
+}
+
+@test "run: an anonymous volume can be written, and has what the image has there" {
+	run docker run --name one --read-only -v /home -v /new/deep "$image" sh -c \
+		'ls /home; touch /home/x /new/deep/x && ls /home/x /new/deep; touch /usr/no'
+	[ "$status" -ne 0 ]
+	has "$output" sandbox
+	has "$output" /home/x
+	has "$output" "Read-only file system"
+	is "$(docker inspect -f '{{range .Mounts}}{{.Type}} {{.Destination}} {{.RW}} {{end}}' one | tr ' ' '\n' | sort | tr '\n' ' ')" \
+		" /home /new/deep true true volume volume "
+	docker start one
+	docker wait one >/dev/null
+	is "$(docker logs one 2>/dev/null | grep -cx x)" 3
+	# Gone with the container; another one has the image's.
+	docker rm -v one
+	is "$(docker run --rm --read-only -v /home "$image" ls /home)" sandbox
+}
+
+@test "run: the volumes that an image has of itself" {
+	docker import -c 'VOLUME /home' -c 'ENV PATH=/usr/bin:/bin' -c 'CMD ["sh"]' \
+		"$CLIENTS_TMP/../image.tar" with-volume >/dev/null
+	is "$(docker image inspect -f '{{json .Config.Volumes}}' with-volume)" '{"/home":{}}'
+	is "$(docker run --rm --read-only with-volume sh -c 'touch /home/x && ls /home')" "sandbox
+x"
+	run docker run --rm --read-only with-volume touch /etc/x
+	is "$status" 1
+	# A bind in its place is used instead.
+	mkdir bound
+	chmod 777 bound
+	is "$(docker run --rm --read-only -v "$PWD/bound:/home" with-volume sh -c 'touch /home/x && ls /home')" x
+	[ -e bound/x ]
+	docker rmi with-volume >/dev/null
 }

@@ -5,8 +5,11 @@ import os
 KIND = os.environ["CLIENTS_SERVER"]  # cordon or docker
 IMAGE = os.environ["CLIENTS_IMAGE"]
 ON_DOCKER = KIND == "docker"
+# Made by mmdebstrap; run says so where it cannot be had.
+DEBIAN = os.environ.get("CLIENTS_DEBIAN", "")
 # In Cordon `host` is an image that is always there.
-IMAGES = (IMAGE,) if ON_DOCKER else (IMAGE, "host")
+IMAGES = tuple(name for name in (IMAGE, DEBIAN, "" if ON_DOCKER else "host")
+               if name)
 # Everything, where there is time for it (CI).
 FULL = os.environ.get("CLIENTS_FULL", "") not in ("", "0")
 

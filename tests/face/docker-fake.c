@@ -421,13 +421,13 @@ struct files_writer {
 };
 
 struct files_writer *files_write(struct box *b, const char *path,
-				 bool no_overwrite, mgr_done_fn *done,
+				 unsigned int flags, mgr_done_fn *done,
 				 void *arg, struct err *err)
 {
 	static struct files_writer w;
 
 	(void)b;
-	(void)no_overwrite;
+	(void)flags;
 	(void)snprintf(fake.path, sizeof(fake.path), "%s", path);
 	*err = fake.err;
 	if (err->code)

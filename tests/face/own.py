@@ -162,7 +162,7 @@ def the_life_of_a_box():
     waiter.start()
     good("POST", "/v1/boxes/other/stop?timeout=5")
     waiter.join(10)
-    assert waited == [{"exit_code": 143, "error": None}], waited
+    assert waited == [{"exit_code": 143, "cause": "signal", "error": None, "removed": False}], waited
     box = good("GET", "/v1/boxes/other")
     assert box["state"] == "exited" and box["exit_code"] == 143 and box["finished_ms"] >= box["started_ms"]
     assert frames(good("GET", "/v1/boxes/other/logs")) == {1: b"out\n", 2: b"err\n"}

@@ -440,6 +440,47 @@ TEST(e16_limit_of_programs)
 	fake_end();
 }
 
+/* Programs that nobody starts are bounded by number and by bytes. */
+TEST(e25_held_for_one_user)
+{
+	static char big[100001];
+	const char *command[] = { "true", big, NULL };
+	const char *small[] = { "true", NULL };
+	struct box *b, *c;
+	int n = 0;
+
+	memset(big, 'x', sizeof(big) - 1);
+	fake_begin();
+	fake_crash();
+	fake.limits.bytes_a_peer = 2000000;
+	fake.limits.execs_a_peer = 40;
+	fake_open();
+	b = running("one");
+	while (n < 100 && fake_exec(b, command))
+		n++;
+	CHECK(n > 5 && n < 20);
+	CHECK_INT(fake_err.code, MGR_BUSY);
+	CHECK_HAS(fake_err.text, "held for this user");
+	CHECK(fake.m->held_bytes <= 2000000);
+	/* Nobody else is held up; and what is small still goes in. */
+	c = fake_box_of(&fake_bob,
+			&(struct box_want){ .face = "docker",
+					    .settings = "{}",
+					    .command = (const char *[]){
+						    "sleep", "60", NULL } });
+	CHECK(c);
+	while (n < 100 && fake_exec(b, small))
+		n++;
+	CHECK_INT(n, 40);
+	CHECK_INT(fake_err.code, MGR_BUSY);
+	CHECK_HAS(fake_err.text, "40 programs of this user");
+	/* A box that is removed takes all of it along. */
+	CHECK_INT(fake_remove(b, true), 0);
+	fake_turn(50);
+	CHECK(fake.m->held_bytes < 20000);
+	fake_end();
+}
+
 TEST(e17_terminal)
 {
 	struct exec_want w = { .command = SH("test -t 0 && echo yes; stty "

@@ -61,6 +61,8 @@ struct sessions {
 	int epoll, wake;
 	uint32_t last;
 	struct session *list;
+	void (*swept)(void *arg, bool is_clean);
+	void *swept_arg;
 	unsigned char shelves[65536];
 };
 
@@ -131,6 +133,16 @@ bool sessions_are_lost(const struct sessions *all)
 {
 	(void)all;
 	return false;
+}
+
+int sessions_ask_swept(struct sessions *all,
+		       void (*done)(void *arg, bool is_clean), void *arg)
+{
+	/* Not inside the call, as the real one; fake_open() turns the loop. */
+	all->swept = done;
+	all->swept_arg = arg;
+	wake(all);
+	return 0;
 }
 
 int sessions_fd(const struct sessions *all)
@@ -425,6 +437,12 @@ int sessions_step(struct sessions *all)
 	uint64_t n;
 
 	(void)!read(all->wake, &n, sizeof(n));
+	if (all->swept) {
+		void (*done)(void *arg, bool is_clean) = all->swept;
+
+		all->swept = NULL;
+		done(all->swept_arg, true);
+	}
 	for (struct session *s = all->list; s; s = next) {
 		next = s->next;
 		step_session(s);

@@ -56,6 +56,8 @@ static json_t *make_answer(const json_t *request)
 		      "network", "user", "limits", "layers");
 	if (fake.has_watches)
 		(void)json_object_set_new(o, "watches", json_pack("[s]", "w"));
+	if (fake.has_watches)
+		(void)json_object_set_new(o, "who", json_string("0aff"));
 	return o;
 }
 
@@ -98,6 +100,15 @@ static void sweep_for(const json_t *list, struct order_answer *a)
 	(void)close(fd);
 }
 
+void fake_reload(void)
+{
+	const struct order o = { .type = ORDER_POLICY };
+	int doc = doc_seal("{}", 2);
+
+	(void)io_send(fake.parent, &o, sizeof(o), &doc, 1);
+	(void)close(doc);
+}
+
 static void prepare_for(const struct order *o, int doc)
 {
 	struct order_answer a = { .type = ORDER_ANSWER, .number = o->number };
@@ -106,6 +117,10 @@ static void prepare_for(const struct order *o, int doc)
 	int fds[3];
 
 	fake.n_prepares++;
+	if (fake.reloads > 0) {
+		fake.reloads--;
+		fake_reload();
+	}
 	if (json_object_get(request, "sweep")) {
 		sweep_for(json_object_get(request, "sweep"), &a);
 	} else if (refuse(request, &a)) {
@@ -161,7 +176,9 @@ static void parent_ready(uv_poll_t *p, int status, int events)
 	(void)events;
 	if (len != (ssize_t)sizeof(o))
 		return;
-	if (o.type == ORDER_PREPARE && n == 2 && !fake.hold_prepares)
+	fake.n_late += o.type == ORDER_SWEEP;
+	if ((o.type == ORDER_PREPARE || o.type == ORDER_SWEEP) && n == 2 &&
+	    !fake.hold_prepares)
 		prepare_for(&o, fds[0]);
 	else if (o.type == ORDER_IMAGE && n == 4)
 		run_image(&o, fds);
@@ -199,9 +216,53 @@ static void keep_record(const struct order *o, int doc)
 	free(text);
 }
 
+static uint64_t position(void)
+{
+	return ((uint64_t)1 << 32) + fake.n_records;
+}
+
+/* What was recorded of that run from a place on: its end, or "". */
+static const char *find_record(const struct order *o, const char *kind)
+{
+	char start[80];
+
+	(void)snprintf(start, sizeof(start), "%s %s ", kind, o->run);
+	for (size_t i = o->from - ((uint64_t)1 << 32); i < fake.n_records; i++)
+		if (strncmp(fake.records[i], start, strlen(start)) == 0)
+			return fake.records[i] + strlen(start);
+	return NULL;
+}
+
+static void settle(const struct order *o, int doc)
+{
+	struct order_answer a = { .type = ORDER_ANSWER,
+				  .number = o->number,
+				  .position = position() };
+	const char *end = o->from ? find_record(o, "run.end") : NULL;
+	struct order record = *o;
+	long long code = 0;
+
+	fake.n_settled++;
+	if (end) {
+		a.settled = SETTLED_BEFORE;
+		(void)sscanf(end, "%15s %lld", a.cause, &code);
+		a.exit_code = (int)code;
+	} else if (o->from && o->may_be_new && !find_record(o, "run.start")) {
+		a.settled = SETTLED_NEVER;
+	} else {
+		(void)snprintf(record.kind, sizeof(record.kind), "run.end");
+		keep_record(&record, doc);
+	}
+	if (fake.hold_records)
+		return; /* for ever */
+	reply(fake.clerk, &a, NULL, 0);
+}
+
 static void answer_record(const struct order *o)
 {
-	struct order_answer a = { .type = ORDER_ANSWER, .number = o->number };
+	struct order_answer a = { .type = ORDER_ANSWER,
+				  .number = o->number,
+				  .position = position() };
 
 	if (fake.refuse_records)
 		(void)err_set(&a.err, ENOSPC, "the disk is full");
@@ -228,9 +289,14 @@ static void clerk_ready(uv_poll_t *p, int status, int events)
 	(void)events;
 	if (len != (ssize_t)sizeof(o))
 		return;
-	if (n == 1 && !fake.refuse_records)
+	if (n == 1 && !fake.refuse_records && !fake.lose_records &&
+	    o.type == ORDER_RECORD)
 		keep_record(&o, fds[0]);
-	if (fake.hold_records)
+	if (fake.lose_records)
+		;
+	else if (o.type == ORDER_SETTLE && n == 1)
+		settle(&o, fds[0]);
+	else if (fake.hold_records && o.type == ORDER_RECORD)
 		held[n_held++] = o;
 	else
 		answer_record(&o);

@@ -28,16 +28,20 @@ struct fake {
 	/* how the others behave */
 	bool refuse_records; /* the clerk has no disk */
 	bool hold_records;   /* it answers later: fake_answer_records() */
+	bool lose_records;   /* it is killed before it has written */
 	bool hold_prepares;
 	int n_prepares;
-	bool has_watches;      /* boxes have volumes that are to be swept */
+	int reloads;      /* before so many answers the policy is read again */
+	bool has_watches; /* boxes have volumes that are to be swept */
 	const char *violation; /* that a sweep finds; NULL: it fails */
 	int n_sweeps;
+	int n_late; /* of them, of boxes of an earlier front */
 
 	/* what the clerk was told: "run.start ID", "run.end ID cause code",
 	 * then what was denied */
 	char *records[4096];
 	size_t n_records;
+	int n_settled; /* runs of an earlier front that were asked about */
 	bool is_drained, is_ready;
 };
 
@@ -49,6 +53,7 @@ void fake_open(void);  /* a manager in the directory that is there */
 void fake_crash(void); /* as if the front was killed; boxes die */
 void fake_end(void);   /* drain, free, remove */
 void fake_answer_records(void);
+void fake_reload(void); /* the policy was read again */
 
 /* Turns the loop until *flag, or for `ms` at most; whether it was set. */
 bool fake_until(const bool *flag, int ms);

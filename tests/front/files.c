@@ -206,7 +206,8 @@ static void on_room(void *arg)
 static int put(const char *data, size_t len, bool cut)
 {
 	struct answer a = { 0 };
-	struct files_writer *w = files_write(box, "/workspace", true, on_done,
+	struct files_writer *w = files_write(box, "/workspace",
+					     FILES_PUT_NO_OVERWRITE, on_done,
 					     &a, &fake_err);
 	size_t done = 0;
 
@@ -250,17 +251,21 @@ TEST(t01_in)
 		{ "dir/file", AE_IFREG, NULL, 70000 },
 		{ "/abs", AE_IFREG, NULL, 0 },
 		{ "link", AE_IFLNK, "../../etc/passwd", 0 },
+		{ "hard", 0, "./dir/file", 0 },
+		{ "also", 0, "/abs", 0 },
 	};
 
 	begin();
 	fake_files = listing_box;
-	make_tar(rows, 5, false);
+	make_tar(rows, 7, false);
 	CHECK_INT(put(made.data, made.len, false), 0);
 	/* names are below the directory, set-uid is gone; links are data */
 	CHECK_STR(listed(), "d dir  755 0\n"
 			    "f dir/file  755 70000\n"
 			    "f abs  755 0\n"
 			    "l link ../../etc/passwd 755 0\n"
+			    "h hard dir/file 755 0\n"
+			    "h also abs 755 0\n"
 			    "end\n");
 	fake_end();
 }
@@ -287,7 +292,8 @@ TEST(t03_hostile_tars)
 		{ "dev", AE_IFCHR, NULL, 0 },
 		{ "disk", AE_IFBLK, NULL, 0 },
 		{ "pipe", AE_IFIFO, NULL, 0 },
-		{ "hard", 0, "/etc/shadow", 0 },
+		{ "hard", 0, "a/../../x", 0 },
+		{ "hard", 0, ".", 0 },
 		{ "hard", 0, "../x", 0 },
 		{ huge, AE_IFREG, NULL, 0 },
 		{ "l", AE_IFLNK, huge, 0 },
@@ -375,7 +381,8 @@ TEST(t07_dropped)
 	begin();
 	fake_files = listing_box;
 	make_tar(rows, 1, false);
-	w = files_write(box, "/workspace", true, on_done, &a, &fake_err);
+	w = files_write(box, "/workspace", FILES_PUT_NO_OVERWRITE, on_done, &a,
+			&fake_err);
 	(void)files_writer_add(w, made.data, 20000);
 	fake_turn(50);
 	CHECK_INT(fake.m->n_tars, 1);

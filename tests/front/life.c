@@ -371,6 +371,137 @@ TEST(f15_lost_is_told_once)
 	fake_end();
 }
 
+static size_t n_ends(const char *run)
+{
+	char text[80];
+
+	(void)snprintf(text, sizeof(text), "run.end %s", run);
+	return fake_count(text);
+}
+
+/* A front that is killed after this, and what the next one makes of it. */
+static struct box *after_a_crash(const char *name)
+{
+	fake_crash();
+	fake.hold_records = fake.lose_records = false;
+	fake_open();
+	fake_turn(50);
+	return box_find(fake.m, &fake_alice, name, &fake_err);
+}
+
+/* The clerk has written its end, and we have not heard of it. */
+TEST(f25_an_end_of_which_only_the_news_were_lost)
+{
+	struct box *b;
+	char run[33];
+
+	fake_begin();
+	b = fake_box("over", "sleep 0.1; exit 5");
+	CHECK_INT(fake_start(b), 0);
+	(void)snprintf(run, sizeof(run), "%s", look(b).run);
+	fake.hold_records = true;
+	fake_turn(400);
+	CHECK_INT(n_ends(run), 1);
+	CHECK_INT(look(b).state, BOX_RUNNING);
+	b = after_a_crash("over");
+	CHECK(b);
+	CHECK_INT(n_ends(run), 1);
+	CHECK_INT(look(b).state, BOX_EXITED);
+	CHECK_INT(look(b).exit_code, 5);
+	CHECK_STR(look(b).cause, "exited");
+	CHECK(!look(b).error);
+	CHECK_INT(fake.n_settled, 1);
+	/* And that is all that a third one hears of it. */
+	b = after_a_crash("over");
+	CHECK_INT(n_ends(run), 1);
+	CHECK_INT(look(b).exit_code, 5);
+	CHECK_INT(fake.n_settled, 1);
+	fake_end();
+}
+
+/* The same of the end that tells that it was lost; and it was not sent. */
+TEST(f26_lost_is_told_once_whoever_dies)
+{
+	struct box *b;
+	char run[33];
+
+	fake_begin();
+	b = fake_box("kept", "sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	(void)snprintf(run, sizeof(run), "%s", look(b).run);
+	/* One dies before the clerk writes, one before it hears. */
+	fake_crash();
+	fake.lose_records = true;
+	fake_open();
+	fake_turn(50);
+	CHECK_INT(n_ends(run), 0);
+	fake_crash();
+	fake.lose_records = false;
+	fake.hold_records = true;
+	fake_open();
+	fake_turn(50);
+	CHECK_INT(n_ends(run), 1);
+	b = after_a_crash("kept");
+	CHECK_INT(n_ends(run), 1);
+	CHECK_STR(look(b).cause, "lost");
+	CHECK_INT(look(b).exit_code, 125);
+	CHECK_INT(look(b).state, BOX_EXITED);
+	fake_end();
+}
+
+/* A start that is not known to be on the ledger. */
+TEST(f27_a_start_that_was_not_answered)
+{
+	struct box *b;
+	char run[33];
+
+	fake_begin();
+	fake_alice.uid = getuid();
+	b = fake_box("half", "exit 4");
+	(void)snprintf(run, sizeof(run), "%s", look(b).run);
+	fake.lose_records = true;
+	call_drop(box_start(b, NULL, NULL));
+	fake_turn(50);
+	b = after_a_crash("half");
+	CHECK_INT(n_ends(run), 0); /* it has no start */
+	CHECK_INT(look(b).state, BOX_CREATED);
+	/* Its number is used up all the same, since the next one is not sure */
+	fake.hold_records = true;
+	call_drop(box_start(b, NULL, NULL));
+	fake_turn(50);
+	CHECK(strcmp(look(b).run, run) != 0);
+	(void)snprintf(run, sizeof(run), "%s", look(b).run);
+	CHECK_INT(n_ends(run), 0);
+	(void)after_a_crash("half");
+	fake_turn(50);
+	CHECK_INT(fake_count("run.start"), 1);
+	CHECK_INT(fake_count("run.end"), 1);
+	fake_end();
+}
+
+/* A clerk that dies takes us with it; nothing is told that was not recorded. */
+TEST(f28_the_clerk_is_gone)
+{
+	struct waited w;
+	struct box *b;
+	char run[33];
+
+	fake_begin();
+	b = fake_box("over", "sleep 0.1; exit 5");
+	CHECK_INT(fake_start(b), 0);
+	(void)snprintf(run, sizeof(run), "%s", look(b).run);
+	fake.lose_records = true;
+	fake_wait(&w, "over", WAIT_NOT_RUNNING);
+	(void)uv_poll_stop(&fake.polls[1]);
+	(void)shutdown(fake.clerk, SHUT_RDWR);
+	fake_turn(400);
+	CHECK(!w.is_done);
+	b = after_a_crash("over");
+	CHECK_INT(n_ends(run), 1);
+	CHECK_STR(look(b).cause, "lost");
+	fake_end();
+}
+
 /* Its owner can start it again, with a new run; root cannot for him. */
 TEST(f16_start_after_a_restart_of_the_daemon)
 {
@@ -460,6 +591,8 @@ TEST(f19_busy)
 	CHECK_INT(fake_start(v[1]), 0);
 	/* waits, and then there is no room */
 	CHECK_INT(fake_start(v[2]), MGR_BUSY);
+	CHECK_HAS(fake_err.text, "within 300 ms: 2 boxes are alive");
+	CHECK_HAS(fake_err.text, "--max-boxes");
 	/* waits, and is let in */
 	fake.limits.wait_us = 5000000;
 	call_drop(box_start(v[3], NULL, NULL));
@@ -470,6 +603,24 @@ TEST(f19_busy)
 	fake_turn(100);
 	CHECK_INT(look(v[3]).state, BOX_RUNNING);
 	CHECK_INT(fake_walls, 2);
+	fake_end();
+}
+
+/* The text says whose limit it is. */
+TEST(f29_busy_for_one_user)
+{
+	struct box *v[2];
+
+	fake_begin();
+	fake_crash();
+	fake.limits.boxes_a_peer = 1;
+	fake.limits.wait_us = 100000;
+	fake_open();
+	for (int i = 0; i < 2; i++)
+		CHECK((v[i] = fake_box(NULL, "sleep 60")));
+	CHECK_INT(fake_start(v[0]), 0);
+	CHECK_INT(fake_start(v[1]), MGR_BUSY);
+	CHECK_HAS(fake_err.text, "of this user are alive");
 	fake_end();
 }
 
@@ -488,6 +639,40 @@ TEST(f20_room_is_made)
 	CHECK_INT(fake_start(v[1]), 0);
 	CHECK_INT(fake_walls, 2);
 	CHECK_INT(look(v[0]).state, BOX_CREATED);
+	fake_end();
+}
+
+/* Made under one policy, started under another; read again in between. */
+static void start_reloaded(bool has_no_main)
+{
+	const char *const command[] = { "sh", "-c", "sleep 60", NULL };
+	const struct box_want w = { .face = "test",
+				    .settings = "{}",
+				    .command = has_no_main ? NULL : command,
+				    .has_no_main = has_no_main,
+				    .stop_timeout_s = -1 };
+	struct box *b = fake_box_of(&fake_root, &w);
+	int before;
+
+	CHECK(b != NULL);
+	fake_reload();
+	fake_turn(50);
+	before = fake.n_prepares;
+	fake.reloads = 1;
+	CHECK_INT(fake_start(b), 0);
+	CHECK_INT(fake.n_prepares - before, 2);
+	/* What runs is left alone. */
+	fake_reload();
+	fake_turn(50);
+	CHECK_INT(look(b).state, BOX_RUNNING);
+	CHECK_INT(fake.n_prepares - before, 2);
+}
+
+TEST(f31_the_policy_of_the_moment_it_starts)
+{
+	fake_begin();
+	start_reloaded(false);
+	start_reloaded(true);
 	fake_end();
 }
 
@@ -570,22 +755,44 @@ TEST(f23_swept_before_its_end)
 	fake_end();
 }
 
-/* Of one that an earlier daemon had, it is told that nobody looked. */
-TEST(f24_lost_is_not_swept)
+/* Volumes of one that an earlier daemon had are looked at by the next one. */
+TEST(f24_lost_is_swept_late)
 {
 	struct box *b;
 
 	fake_begin();
 	fake.has_watches = true;
+	fake.violation = "violation: a name";
 	fake.n_sweeps = 0;
 	b = fake_box("gone", "sleep 60");
 	CHECK_INT(fake_start(b), 0);
-	fake_crash();
-	fake_open();
-	fake_turn(50);
-	CHECK_INT(fake.n_sweeps, 0);
+	b = after_a_crash("gone");
+	CHECK_INT(fake.n_sweeps, 1);
+	CHECK_INT(fake.n_late, 1);
 	CHECK_HAS(fake.records[fake.n_records - 1],
-		  "the daemon ended before the box");
+		  "lost 125 violation: a name");
+	CHECK_HAS(look(b).warnings, "violation: a name");
+	/* Once. */
+	(void)after_a_crash("gone");
+	CHECK_INT(fake.n_sweeps, 1);
+	fake.has_watches = false;
+	fake_end();
+}
+
+/* One that cannot be looked at is told, and has an end all the same. */
+TEST(f30_lost_and_not_swept)
+{
+	struct box *b;
+
+	fake_begin();
+	fake.has_watches = true;
+	fake.violation = NULL;
+	b = fake_box("gone", "sleep 60");
+	CHECK_INT(fake_start(b), 0);
+	b = after_a_crash("gone");
+	CHECK_HAS(fake.records[fake.n_records - 1],
+		  "could not be looked for: the preparer died");
+	CHECK_INT(look(b).state, BOX_EXITED);
 	fake.has_watches = false;
 	fake_end();
 }

@@ -74,6 +74,8 @@ static void accounts_of(const char *text)
 {
 	uint32_t id = 0;
 	uint32_t gid = 0;
+	uint32_t groups[4];
+	size_t n;
 
 	for (int i = 0; i < 2; i++)
 		if (image_account_find(text, i, "app", &id, &gid)) {
@@ -83,6 +85,10 @@ static void accounts_of(const char *text)
 			     strstr(text, "\napp"));
 		}
 	(void)image_account_find(text, true, "1000", &id, &gid);
+	n = image_groups_find(text, "app", 3, groups, 4);
+	MUST(n <= 4);
+	for (size_t i = 0; i < n; i++)
+		MUST(groups[i] != UINT32_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -202,6 +202,10 @@ TEST(request_content_tells_neighbours_apart)
 		     "\"changes\":[\"\"]," ASK,
 		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\",\"b\"]}],"
 		     "\"file\":\"r\"," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\",\"b\"]}],"
+		     "\"peer\":0," ASK,
+		HEAD "\"programs\":[{\"join\":\"\",\"argv\":[\"a\",\"b\"]}],"
+		     "\"peer\":1000," ASK,
 	};
 	char sums[ARRAY_SIZE(texts)][65];
 
@@ -286,7 +290,7 @@ TEST(store_one_answer_holds_and_is_used_once)
 
 	use_place();
 	CHECK_INT(store_open(&s, &err), 0);
-	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_add(&s, &e, 0, &err), 0);
 	CHECK_INT((long long)strlen(e.id), STORE_ID);
 	CHECK_INT(store_take(&s, e.id, &err), -EPERM);
 	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), 0);
@@ -334,7 +338,7 @@ static void one_round(void)
 	int gate[2];
 
 	CHECK_INT(store_open(&s, &err), 0);
-	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_add(&s, &e, 0, &err), 0);
 	store_close(&s);
 	CHECK_INT(pipe2(gate, O_CLOEXEC), 0);
 	for (int i = 0; i < 4; i++)
@@ -383,7 +387,7 @@ TEST(store_an_answer_whose_rule_fails_does_not_hold)
 
 	use_place();
 	CHECK_INT(store_open(&s, &err), 0);
-	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_add(&s, &e, 0, &err), 0);
 	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), -EIO);
 	CHECK_INT(store_get(&s, e.id, &now, &err), 0);
 	CHECK_INT(now.state, ENTRY_WAITING);
@@ -403,13 +407,13 @@ TEST(store_expired_requests_are_not_answered)
 	use_place();
 	CHECK_INT(store_open(&s, &err), 0);
 	e.expires = e.made; /* at once */
-	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_add(&s, &e, 0, &err), 0);
 	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), -ETIME);
 	entry_done(&now);
 	/* Made in the future: the clock was set back. */
 	e.made += 3600000;
 	e.expires = e.made + 60000;
-	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_add(&s, &e, 0, &err), 0);
 	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), -ETIME);
 	entry_done(&now);
 	store_close(&s);
@@ -427,42 +431,196 @@ TEST(store_holds_no_more_than_it_may)
 	use_place();
 	CHECK_INT(store_open(&s, &err), 0);
 	for (; n <= STORE_WAITING && r == 0; n++)
-		r = store_add(&s, &e, &err);
+		r = store_add(&s, &e, 0, &err);
 	CHECK_INT(r, -EBUSY);
 	CHECK_INT(n, STORE_WAITING + 1);
 	store_close(&s);
 	remove_place();
 }
 
+TEST(store_holds_so_many_of_one_user)
+{
+	struct entry e = some_entry();
+	struct err err = { 0 };
+	struct store s;
+	int r = 0;
+	int n = 0;
+
+	use_place();
+	CHECK_INT(store_open(&s, &err), 0);
+	for (; n <= STORE_PEER && r == 0; n++)
+		r = store_add(&s, &e, STORE_PEER, &err);
+	CHECK_INT(r, -EBUSY);
+	CHECK_INT(n, STORE_PEER + 1);
+	e.user = (char *)"another";
+	CHECK_INT(store_add(&s, &e, STORE_PEER, &err), 0);
+	store_close(&s);
+	remove_place();
+}
+
+/* A request of a million bytes. */
+static char *large_document(void)
+{
+	static char word[100001];
+	struct buf b;
+
+	memset(word, 'x', 100000);
+	buf_init(&b, REQUEST_MAX);
+	buf_puts(&b, "{\"version\":1,\"kind\":\"command\",\"programs\":"
+		     "[{\"join\":\"\",\"argv\":[\"git\"");
+	for (int i = 0; i < 9; i++)
+		if (buf_puts(&b, ",\"") == 0 && buf_puts(&b, word) == 0)
+			buf_puts(&b, "\"");
+	buf_puts(&b, "]}],\"why\":\"w\",\"rule\":\"the rule\",\"changes\":[\"");
+	buf_puts(&b, word);
+	buf_puts(&b, "\"],\"ask\":[\"store\"]}");
+	return buf_take(&b);
+}
+
+/* Its document was cut, and still tells what it was. */
+static void check_small(struct store *s, const char *id, enum entry_state state)
+{
+	struct entry e;
+	struct request req;
+	struct err err = { 0 };
+
+	CHECK_INT(store_get(s, id, &e, &err), 0);
+	CHECK_INT(e.state, state);
+	CHECK(strlen(e.document) < STORE_SMALL);
+	CHECK(strncmp(e.document, REQUEST_CUT, strlen(REQUEST_CUT)) == 0);
+	CHECK_INT(request_parse(e.document, strlen(e.document), &req, &err), 0);
+	CHECK(req.is_cut);
+	CHECK_STR(req.rule, "the rule");
+	CHECK_STR(req.programs[0].argv.v[0], "git");
+	request_done(&req);
+	entry_done(&e);
+}
+
+TEST(store_keeps_little_of_what_ended)
+{
+	struct store_answer no = { .by = "one" };
+	struct store_answer yes = { .is_allowed = true, .by = "one" };
+	struct entry e = some_entry();
+	struct entry now;
+	struct err err = { 0 };
+	struct store s;
+	char ids[5][STORE_ID + 1];
+
+	use_place();
+	CHECK_INT(store_open(&s, &err), 0);
+	e.document = large_document();
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		e.expires = e.made + (i == 0 ? 0 : 60000);
+		CHECK_INT(store_add(&s, &e, STORE_PEER, &err), 0);
+		(void)strcpy(ids[i], e.id);
+	}
+	CHECK_INT(store_expire(&s, ids[1], &err), 0);
+	CHECK_INT(store_answer(&s, ids[2], &no, &now, &err), 0);
+	entry_done(&now);
+	CHECK_INT(store_answer(&s, ids[3], &yes, &now, &err), 0);
+	entry_done(&now);
+	CHECK_INT(store_add(&s, &e, STORE_PEER, &err), 0);
+	check_small(&s, ids[0], ENTRY_EXPIRED);
+	check_small(&s, ids[1], ENTRY_EXPIRED);
+	check_small(&s, ids[2], ENTRY_DENIED);
+	/* What a person said yes to, and what waits, is whole. */
+	for (size_t i = 3; i < ARRAY_SIZE(ids); i++) {
+		CHECK_INT(store_get(&s, ids[i], &now, &err), 0);
+		CHECK_STR(now.document, e.document);
+		entry_done(&now);
+	}
+	free(e.document);
+	store_close(&s);
+	remove_place();
+}
+
+static int count(const struct entry *e, void *arg)
+{
+	(void)e;
+	++*(int *)arg;
+	return 0;
+}
+
+TEST(store_keeps_so_many_of_one_user)
+{
+	struct entry e = some_entry();
+	struct err err = { 0 };
+	struct store s;
+	char first[STORE_ID + 1];
+	int n = 0;
+
+	use_place();
+	CHECK_INT(store_open(&s, &err), 0);
+	e.user = (char *)"another";
+	e.made -= 10;
+	e.expires = e.made;
+	CHECK_INT(store_add(&s, &e, STORE_PEER, &err), 0);
+	e.user = (char *)"u";
+	CHECK_INT(store_add(&s, &e, STORE_PEER, &err), 0);
+	(void)strcpy(first, e.id);
+	e.made += 10;
+	e.expires = e.made;
+	for (int i = 0; i < STORE_ENDED + 10; i++)
+		CHECK_INT(store_add(&s, &e, STORE_PEER, &err), 0);
+	CHECK_INT(store_list(&s, true, count, &n, &err), 0);
+	CHECK_INT(n, STORE_ENDED + 2); /* the last, and another's */
+	CHECK_INT(store_get(&s, first, &e, &err), -ENOENT);
+	store_close(&s);
+	remove_place();
+}
+
+static int add_grant(const struct entry *e, void *arg, struct err *err)
+{
+	const struct rule rule = { .id = (char *)e->id,
+				   .content = (char *)e->content,
+				   .by = e->by };
+
+	return grant_add(arg, e->session, &rule, e->answered, err);
+}
+
+static bool has_grant(struct store *s, const char *session, const char *content)
+{
+	const struct rule_subject what = { .content = content };
+	struct rules have;
+	struct err err = { 0 };
+	bool ret;
+
+	CHECK_INT(grants_load(s, session, &have, &err), 0);
+	ret = rules_find(&have, &what, false) != NULL;
+	rules_done(&have);
+	return ret;
+}
+
 TEST(store_grants_are_for_session_and_content)
 {
+	struct store s;
 	struct store_answer yes = { .is_allowed = true,
 				    .scope = SCOPE_SESSION,
 				    .by = "one",
-				    .what = "w" };
+				    .also = add_grant,
+				    .arg = &s };
 	struct entry e = some_entry();
 	struct entry now;
-	struct grant g;
 	struct err err = { 0 };
-	struct store s;
 	char other[65];
 
 	use_place();
 	CHECK_INT(store_open(&s, &err), 0);
-	CHECK_INT(store_add(&s, &e, &err), 0);
-	CHECK_INT(grant_find(&s, "named s", e.content, &g, &err), -ENOENT);
+	CHECK_INT(store_add(&s, &e, 0, &err), 0);
+	CHECK(!has_grant(&s, "named s", e.content));
 	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), 0);
 	entry_done(&now);
-	CHECK_INT(grant_find(&s, "named s", e.content, &g, &err), 0);
-	grant_done(&g);
+	CHECK(has_grant(&s, "named s", e.content));
 	(void)strcpy(other, e.content);
 	other[63] = 'b';
-	CHECK_INT(grant_find(&s, "named s", other, &g, &err), -ENOENT);
-	CHECK_INT(grant_find(&s, "named t", e.content, &g, &err), -ENOENT);
-	CHECK_INT(grant_find(&s, "", e.content, &g, &err), -ENOENT);
+	CHECK(!has_grant(&s, "named s", other));
+	CHECK(!has_grant(&s, "named t", e.content));
+	CHECK(!has_grant(&s, "", e.content));
+	CHECK_INT(grant_remove(&s, e.id, &err), 0);
+	CHECK(!has_grant(&s, "named s", e.content));
 	/* Without a session there is none to bind it to. */
 	e.session = (char *)"";
-	CHECK_INT(store_add(&s, &e, &err), 0);
+	CHECK_INT(store_add(&s, &e, 0, &err), 0);
 	CHECK_INT(store_answer(&s, e.id, &yes, &now, &err), -EINVAL);
 	store_close(&s);
 	remove_place();
@@ -511,7 +669,7 @@ TEST(store_no_flipped_byte_makes_an_answer)
 	(void)snprintf(path, sizeof(path), "%s/approvals.sqlite", place);
 	CHECK_INT(store_open(&s, &err), 0);
 	for (int i = 0; i < 3; i++)
-		CHECK_INT(store_add(&s, &e[i], &err), 0);
+		CHECK_INT(store_add(&s, &e[i], 0, &err), 0);
 	CHECK_INT(store_answer(&s, e[0].id, &no, &now, &err), 0);
 	entry_done(&now);
 	CHECK_INT(store_answer(&s, e[2].id, &yes, &now, &err), 0);
@@ -555,7 +713,7 @@ static void check_change(struct store *s, const char *change, bool answered)
 	struct entry e = some_entry();
 	struct entry now;
 
-	CHECK_INT(store_add(s, &e, &err), 0);
+	CHECK_INT(store_add(s, &e, 0, &err), 0);
 	if (answered) {
 		CHECK_INT(store_answer(s, e.id, &yes, &now, &err), 0);
 		entry_done(&now);
@@ -607,6 +765,7 @@ TEST(rules_are_added_found_and_removed)
 	struct state s;
 	struct err err = { 0 };
 	char content[65] = { 0 };
+	const struct rule_subject what = { .content = content };
 
 	use_place();
 	memset(content, 'b', 64);
@@ -620,11 +779,12 @@ TEST(rules_are_added_found_and_removed)
 	CHECK_INT(rules_add(&s, &one, &err), 0);
 	CHECK_INT(rules_load(&s, &have, &err), 0);
 	CHECK_INT((long long)have.n, 2);
-	CHECK(rules_find(&have, content) == &have.v[1]);
+	CHECK(rules_find(&have, &what, false) == &have.v[1]);
+	CHECK(!rules_find(&have, &what, true));
 	CHECK_STR(have.v[0].what, "ls \xff");
 	CHECK_STR(have.v[0].reason, "\"quoted\"\n");
 	content[63] = 'a';
-	CHECK(!rules_find(&have, content));
+	CHECK(!rules_find(&have, &what, false));
 	rules_done(&have);
 	CHECK_INT(rules_remove(&s, "abc", &err), -ENOENT);
 	CHECK_INT(rules_remove(&s, "abc234", &err), 0);
@@ -699,6 +859,44 @@ TEST(approve_reads_no_part_and_no_more)
 	CHECK_INT(approve_parse(whole, strlen(whole), &a), 0);
 }
 
+static int understand(const char *text, int code, struct approve_answer *ret)
+{
+	struct err err = { 0 };
+	struct buf said;
+	int r;
+
+	buf_init(&said, 4096);
+	buf_puts(&said, text);
+	r = approve_understand(&said, code << 8, ret, &err);
+	buf_done(&said);
+	return r;
+}
+
+TEST(approve_understands_only_what_fits_the_status)
+{
+#define TAIL ",\"scope\":\"once\",\"reason\":\"r\",\"by\":\"b\"}\n"
+	const char *yes = "{\"id\":\"abc\",\"decision\":\"allow\"" TAIL;
+	const char *no = "{\"id\":\"abc\",\"decision\":\"deny\"" TAIL;
+	struct approve_answer a;
+
+	CHECK_INT(understand(yes, 0, &a), 0);
+	CHECK(a.is_allowed);
+	CHECK_INT(understand(no, 1, &a), 0);
+	CHECK(!a.is_allowed);
+	CHECK_INT(understand(no, APPROVE_BUSY, &a), -EAGAIN);
+	CHECK(!a.is_allowed);
+	CHECK_INT(understand(no, APPROVE_WAITS, &a), -ETIME);
+	CHECK(!a.is_allowed);
+	CHECK_STR(a.id, "abc");
+	for (int code = 1; code < 256; code++) {
+		CHECK(understand(yes, code, &a) < 0);
+		CHECK(!a.is_allowed);
+	}
+	CHECK_INT(understand(no, 0, &a), -EIO);
+	CHECK_INT(understand("", 0, &a), -EBADMSG);
+	CHECK(!a.is_allowed);
+}
+
 TEST(approve_writes_what_the_desk_reads)
 {
 	const char *const argv[] = { "git", "p\xff", "", NULL };
@@ -716,6 +914,10 @@ TEST(approve_writes_what_the_desk_reads)
 		.changes = changes,
 		.expire_ms = 5,
 		.may_terminal = true,
+		.hide_text = true,
+		.run = "1",
+		.box = "2",
+		.face = "3",
 	};
 	struct request req;
 	struct buf out;
@@ -729,6 +931,10 @@ TEST(approve_writes_what_the_desk_reads)
 	CHECK_INT((long long)req.programs[1].argv.n, 3);
 	CHECK_INT((long long)req.expire_ms, 5);
 	CHECK(req.may_terminal && !req.may_store);
+	CHECK(req.hide_text && !req.has_peer);
+	CHECK_STR(req.run, "1");
+	CHECK_STR(req.box, "2");
+	CHECK_STR(req.face, "3");
 	request_done(&req);
 	buf_done(&out);
 }

@@ -79,6 +79,16 @@ TEST(a_damaged_program_is_no_danger)
 	free(data);
 }
 
+static int look(const char *path, struct elf_needs *n, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int r = elf_look(fd < 0 ? -errno : fd, path, n, err);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
 TEST(what_is_no_program_is_refused)
 {
 	struct err err = { 0 };
@@ -86,10 +96,10 @@ TEST(what_is_no_program_is_refused)
 
 	CHECK_INT(elf_read("#!/bin/sh\n", 10, &n), -ENOEXEC);
 	elf_needs_done(&n);
-	CHECK(elf_look("/etc/passwd", &n, &err) < 0);
+	CHECK(look("/etc/passwd", &n, &err) < 0);
 	CHECK_HAS(err.text, "script");
 	elf_needs_done(&n);
-	CHECK(elf_look("/no/such/file", &n, &err) < 0);
+	CHECK(look("/no/such/file", &n, &err) < 0);
 	elf_needs_done(&n);
 }
 
@@ -101,7 +111,7 @@ TEST(programs_come_with_what_they_need)
 
 	CHECK_INT(strv_add(&names, "cat"), 0);
 	CHECK_INT(strv_add(&names, "no-such-program"), 0);
-	CHECK_INT(programs_find(&names, "/usr/bin:/bin", &p, &err), 0);
+	CHECK_INT(programs_find(&names, "/usr/bin:/bin", NULL, &p, &err), 0);
 	CHECK(has(&p.files, "/cat"));
 	CHECK(has(&p.files, ".so.2") || has(&p.files, ".so.1"));
 	CHECK(has(&p.code, "/libc.so.6"));

@@ -599,6 +599,62 @@ TEST(a11_run_records)
 	free(m);
 }
 
+static void record(struct ledger *l, const char *kind, const char *members)
+{
+	struct err err = { 0 };
+
+	CHECK_INT(ledger_append(l, kind, members, NULL, &err), 0);
+	CHECK_INT(ledger_sync(l, &err), 0);
+}
+
+/* A run is found from a place on, and not by what others say of it. */
+TEST(one_run_is_found)
+{
+	static const char *const ids[] = { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+					   "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" };
+	char dir[] = "/tmp/cordon-find-XXXXXX";
+	struct ledger_run_start start = { .run = ids[0], .decision = "allow" };
+	struct ledger_run_end end = { .run = ids[0],
+				      .status = "error",
+				      .cause = "signal",
+				      .message = ids[1],
+				      .exit_code = 137 };
+	struct ledger_found f;
+	struct ledger *l = NULL;
+	struct err err = { 0 };
+	uint64_t at[3];
+	char *text;
+
+	CHECK(mkdtemp(dir));
+	CHECK_INT(ledger_open(dir, &l, &err), 0);
+	ledger_set_file_size(l, 600); /* a file for each */
+	CHECK_INT(ledger_where(l, &at[0], &err), 0);
+	text = ledger_run_start_members(&start);
+	record(l, "run.start", text);
+	free(text);
+	CHECK_INT(ledger_where(l, &at[1], &err), 0);
+	text = ledger_run_end_members(&end);
+	record(l, "run.end", text);
+	free(text);
+	CHECK_INT(ledger_where(l, &at[2], &err), 0);
+	CHECK(at[0] < at[1] && at[1] < at[2]);
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(ledger_find_run(l, at[i], ids[0], &f, &err), 0);
+		CHECK_INT(f.has_start, i == 0);
+		CHECK_INT(f.has_end, i < 2);
+		CHECK_STR(f.cause, i < 2 ? "signal" : "");
+		CHECK_INT(f.exit_code, i < 2 ? 137 : 0);
+	}
+	CHECK_INT(ledger_find_run(l, LEDGER_START, ids[1], &f, &err), 0);
+	CHECK(!f.has_start && !f.has_end);
+	ledger_close(l);
+	CHECK_INT(chdir(dir), 0);
+	(void)unlink("000001.jsonl");
+	(void)unlink("000002.jsonl");
+	(void)unlink("head");
+	(void)rmdir(dir);
+}
+
 /* However much is asked for, its record is written. */
 TEST(long_runs_fit)
 {

@@ -43,7 +43,7 @@ TEST(flat_good)
 				 "sandbox.env.A\ta\\tb\\nc\\\\d\\re\tc:1:1\n"
 				 "sandbox.env.B\t\tc:2:1\n"
 				 "sandbox.writable\t[]\tc:3:1\n"
-				 "network.resolve.a\\.b:1\tc.d:2\tc:4:1\n"
+				 "network.resolve.a\\.b:1\t10.0.0.1:2\tc:4:1\n"
 				 "commands.allow.0.name\tls\tx\\ty:5:1\n"
 				 "commands.allow.0.flags.0\t-l\tc:5:1\n"
 				 "commands.allow.0.flags.1\t-a\tc:5:1\n"
@@ -271,6 +271,10 @@ static void fill(struct policy_request *r, const char *ask)
 		r->hosts = word;
 		r->n_hosts = 1;
 		break;
+	case 'S':
+		r->secrets = word;
+		r->n_secrets = 1;
+		break;
 	case 'c':
 		r->is_code = v[0] == '1';
 		break;
@@ -391,7 +395,37 @@ TEST(decide_the_rest)
 		{ "sandbox.require.0\tcgroup\tc:4:1\n", "b=memory", DENY,
 		  "c:4" },
 		{ "sandbox.require.0\tpids\tc:4:1\n", "b=memory", ALLOW },
-		{ NULL, "n=a.b:443", DENY, "not in this build" },
+		{ NULL, "n=a.b:443", ALLOW },
+		{ NULL, "n=169.254.169.254:80", DENY, "metadata" },
+		{ NULL, "n=[64:ff9b::a9fe:a9fe]:80", DENY, "metadata" },
+		{ NULL, "n=metadata.google.internal:80", DENY, "metadata" },
+		{ NULL, "n=2130706433:80", DENY, "HOST:PORT" },
+		{ NULL, "n=*.a.b:443", ALLOW },
+		{ NULL, "S=KEY@a.b:443", ALLOW },
+		{ NULL, "S=KEY@169.254.169.254:80", DENY, "metadata" },
+		{ "", "S=KEY@a.b:443", DENY, "no rule" },
+		{ "network.allow.0.host\ta.b\tc:4:1\n", "S=KEY@a.b:443", DENY,
+		  "sends it there" },
+		{ "network.allow.0.host\ta.b\tc:4:1\n"
+		  "network.allow.0.secret.env\tKEY\tc:4:1\n"
+		  "network.allow.0.secret.header\tX\tc:4:1\n",
+		  "S=KEY@a.b:443", ALLOW },
+		{ "network.allow.0.host\ta.b\tc:4:1\n"
+		  "network.allow.0.secret.env\tKEY\tc:4:1\n"
+		  "network.allow.0.secret.header\tX\tc:4:1\n",
+		  "S=KEYS@a.b:443", DENY, "sends it there" },
+		{ "network.allow.0.host\t*.a.b\tc:4:1\n", "n=*.a.b:443",
+		  ALLOW },
+		{ "network.allow.0.host\t*.a.b\tc:4:1\n", "n=*.x.a.b:443",
+		  ALLOW },
+		{ "network.allow.0.host\t*.a.b\tc:4:1\n", "n=*.b:443", DENY,
+		  "no rule" },
+		{ "network.allow.0.host\tx.a.b\tc:4:1\n", "n=*.a.b:443", DENY,
+		  "no rule" },
+		{ "network.allow.0.host\t10.0.0.0/8\tc:4:1\n",
+		  "n=10.1.0.0/16:443", ALLOW },
+		{ "network.allow.0.host\t10.1.0.0/16\tc:4:1\n",
+		  "n=10.0.0.0/8:443", DENY, "no rule" },
 		{ "", "n=a.b:443", DENY, "no rule" },
 		{ "network.allow.0.host\ta.b\tc:4:1\n", "n=a.b:443", ALLOW },
 		{ "network.ask.0.host\ta.b\tc:4:1\n", "n=a.b:443", DECISION_ASK,

@@ -35,7 +35,7 @@ static const struct {
 	{ "add-host", "a:1.2.3.4|a.b:::1|a=10.0.0.1",
 	  "a|a:|:1.2.3.4|a:1.2.3|a:x|a:host-gateway|a b:1.2.3.4|" },
 	{ "shm-size", "4096|64m", "0|4095|x|" },
-	{ "group-add", NULL, "0|5|staff|" },
+	{ "group-add", "0|5|staff", "a:b|a,b|" },
 	{ "timeout", "1|30s|500ms|2m|1.5s|1h", "0|0.5|x|-1|5x|0ms|" },
 	{ "total-timeout", "1ms|10m", "0|x|" },
 	{ "cpu-time", "200ms|5", "0|x|" },
@@ -51,8 +51,18 @@ static const struct {
 	{ "files", "16|1024|1048576", "15|1048577|x|" },
 	{ "file-size", "1|1g", "0|x|" },
 	{ "network", "none", "host|bridge|NONE|" },
-	{ "allow-host", NULL, "example.com|" },
-	{ "secret", NULL, "KEY@example.com|" },
+	{ "allow-host",
+	  "example.com|Example.COM.:80|*.example.com|a.b:80,443,8080|10.0.0.1|"
+	  "10.0.0.0/8:22|[2001:db8::1]:443|2001:db8::1|[2001:db8::/32]:1,2|"
+	  "localhost:8080",
+	  "a.b:0|a.b:65536|a.b:80,|a.b:80,x|a.b:,80|a..b|a "
+	  "b|*|*.*.b|2130706433|"
+	  "0x7f000001|127.1|0177.0.0.1|169.254.169.254|169.254.169.254/32|"
+	  "64:ff9b::a9fe:a9fe|metadata.google.internal|0.0.0.0/0|::/0|"
+	  "198.18.0.1|198.0.0.0/8|2001:2::5|http://a.b|a.b/x|a@b|[a.b]:443|"
+	  "[::1|::1]:3|fe80::1%lo|\xe2\x91\xa0.b|a.b:443:443|" },
+	{ "secret", "KEY@example.com|_K1@*.example.com:8443",
+	  "KEY|@a.b|KEY@|1K@a.b|K-Y@a.b|KEY@a b|KEY@169.254.169.254|" },
 	{ "read-only", "true|false|1|0|yes|no|TRUE", "perhaps|" },
 	{ "volume", "/a:/b|/a:/b:ro|/a:/b:rw|rel:/b",
 	  "/a|:/b|/a:b|/a:/b:x|/a:/|/a:/b/../c|/a:/b:|/a:/\x01|" },
@@ -84,8 +94,8 @@ static const struct {
 	{ "writable-paths", "/tmp|/opt/x", "x|/|/..|" },
 	{ "allowed-commands", "ls|python3.11", "/bin/ls|a/b|" },
 	{ "max-cpu-percent", "50|100|12.5", "0|x|0.5|" },
-	{ "network-disabled", "true", "false|x|" },
-	{ "network-enabled", "false", "true|x|" },
+	{ "network-disabled", "true|false", "x|" },
+	{ "network-enabled", "false|true", "x|" },
 	{ "security-opt", "no-new-privileges|no-new-privileges:true",
 	  "seccomp=unconfined|apparmor=unconfined|" },
 	{ "remove", "true", "false|x|" },

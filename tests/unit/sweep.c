@@ -66,7 +66,7 @@ static void sealed(struct request *ret, const char *from, const char *to)
 	json_open(&j, NULL, '{');
 	json_str(&j, "run", "0123456789abcdef0123456789abcdef");
 	json_str(&j, "face", "docker");
-	sweep_put(&j, &g, key, 1000);
+	sweep_put(&j, &g, &(struct sweep_by){ key, 1000, NULL });
 	json_close(&j, '}');
 	(void)close(g.watches[0].dir);
 	/* The front has it as `watches`, and sends it as `sweep`. */
@@ -128,6 +128,35 @@ TEST(what_was_missing_is_moved_away)
 	/* and when there is nothing, nothing is told */
 	sweep(NULL, NULL, key, 1000, &told);
 	CHECK_INT(told.n, 0);
+	strv_done(&told);
+	end();
+}
+
+/* The box has made all the names that it could think of. */
+TEST(names_that_are_taken_do_not_keep_it)
+{
+	struct strv told;
+	char name[64];
+	char path[128];
+
+	begin();
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(name, sizeof(name), ".git.cordon-removed-%d", i);
+		make(name);
+	}
+	sweep(NULL, NULL, key, 1000, &told);
+	CHECK_INT(told.n, 1);
+	CHECK_HAS(told.v[0], "it is now .git.cordon-removed-");
+	CHECK(!is_there(".git"));
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(name, sizeof(name), ".git.cordon-removed-%d", i);
+		in_place(name, path);
+		CHECK_INT(rmdir(path), 0);
+	}
+	if (strstr(told.v[0], "it is now ")) {
+		in_place(strstr(told.v[0], "it is now ") + 10, path);
+		CHECK_INT(rmdir(path), 0);
+	}
 	strv_done(&told);
 	end();
 }
@@ -201,6 +230,49 @@ TEST(a_link_in_its_place_is_not_followed)
 	strv_done(&told);
 	request_done(&r);
 	end();
+}
+
+/* Whose it was is believed only as it was sealed, with the same key. */
+TEST(who_is_sealed)
+{
+	static const unsigned char other[SWEEP_KEY] = "another";
+	struct sweep_who who = {
+		.uid = 1000, .gid = 1000, .n_groups = 2, .groups = { 4, 24 }
+	};
+	struct sweep_who changed;
+
+	sweep_who_seal(&who, key);
+	CHECK(sweep_who_check(&who, key));
+	CHECK(!sweep_who_check(&who, other));
+	for (size_t i = 0; i < sizeof(who); i++) {
+		changed = who;
+		((unsigned char *)&changed)[i] ^= 1;
+		CHECK(!sweep_who_check(&changed, key));
+	}
+	changed = (struct sweep_who){ .n_groups = SWEEP_GROUPS + 1 };
+	sweep_who_seal(&changed, key);
+	CHECK(!sweep_who_check(&changed, key));
+}
+
+/* The key stays; one that others can read is replaced. */
+TEST(key_is_kept)
+{
+	char dir[] = "/tmp/cordon-key-XXXXXX";
+	unsigned char a[SWEEP_KEY] = "", b[SWEEP_KEY] = "";
+	struct err err = { 0 };
+	int fd;
+
+	CHECK(mkdtemp(dir));
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK_INT(sweep_key_load(fd, a, &err), 0);
+	CHECK_INT(sweep_key_load(fd, b, &err), 0);
+	CHECK(memcmp(a, b, sizeof(a)) == 0);
+	CHECK_INT(fchmodat(fd, "sweep.key", 0644, 0), 0);
+	CHECK_INT(sweep_key_load(fd, b, &err), 0);
+	CHECK(memcmp(a, b, sizeof(a)) != 0);
+	CHECK_INT(unlinkat(fd, "sweep.key", 0), 0);
+	(void)close(fd);
+	(void)rmdir(dir);
 }
 
 TAP_MAIN()

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "cli/opts.h"
-#include "cli/stream.h"
+#include "client/frames.h"
 #include "cli/tar.h"
 
 static char dir[64];

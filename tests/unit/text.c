@@ -248,10 +248,10 @@ static void fill_shapes(struct json *j)
 	json_open(j, NULL, '{');
 	json_int(j, "int", INT64_MIN);
 	json_int(j, "max", INT64_MAX);
-	json_real(j, "real", 0.126);
+	json_decimal(j, "real", 0.126);
 	json_bool(j, "yes", true);
 	json_bool(j, "no", false);
-	json_null(j, "nothing");
+	json_none(j, "nothing");
 	json_str(j, "text", "a");
 	json_str(j, "absent", NULL);
 	json_open(j, "list", '[');

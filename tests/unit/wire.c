@@ -246,6 +246,39 @@ static size_t touch_all(bool box, const char *data)
  * Spoiled in a few places, many times: the check refuses it, or everything
  * that it says can be read without leaving it.
  */
+/* What init will listen on and route, from a client that is not believed. */
+TEST(wire_egress_is_checked)
+{
+	struct prepared p;
+	struct err err = { 0 };
+	struct wire_egress good = { .n_ports = 1,
+				    .n_blocks = 1,
+				    .ports = { 443 },
+				    .blocks = { { .bits = 128 } } };
+	struct wire_box *b;
+	size_t len;
+	char *data;
+
+	prepare_one(&p);
+	data = read_blob(p.box, &len);
+	b = (struct wire_box *)(void *)data;
+	b->egress = good;
+	CHECK_INT(wire_check_box(b, len, &err), 0);
+	b->egress.n_ports = WIRE_MAX_PORTS + 1;
+	CHECK_INT(wire_check_box(b, len, &err), -EPROTO);
+	b->egress = good;
+	b->egress.n_ports = 2; /* the second is 0 */
+	CHECK_INT(wire_check_box(b, len, &err), -EPROTO);
+	b->egress = good;
+	b->egress.n_blocks = WIRE_MAX_BLOCKS + 1;
+	CHECK_INT(wire_check_box(b, len, &err), -EPROTO);
+	b->egress = good;
+	b->egress.blocks[0].bits = 129;
+	CHECK_INT(wire_check_box(b, len, &err), -EPROTO);
+	free(data);
+	prepared_done(&p);
+}
+
 TEST(wire_spoiled_is_refused_or_harmless)
 {
 	static const uint64_t edges[] = {
@@ -305,6 +338,79 @@ TEST(wire_records_far_outside_are_refused)
 	CHECK_INT(wire_check_work(w, len, NULL), -EPROTO);
 	free(data);
 	prepared_done(&p);
+}
+
+/* A box of one record and one mount. */
+static int check_paths(const char *record, const char *target, uint8_t flags)
+{
+	struct pack *p = malloc(sizeof(*p));
+	struct wire_box box = { .limits.cpu_period_us = 100000 };
+	const struct wire_record rec = { .kind = WIRE_DIR, .mode = 0755 };
+	struct err err = { 0 };
+	size_t len;
+	char *data;
+	int fd;
+	int r;
+
+	CHECK_INT(pack_init(p, sizeof(box), &err), 0);
+	box.hostname = pack_string(p, "x");
+	box.domainname = box.hostname;
+	(void)pack_mount(p, &box, WIRE_BIND, flags, "/usr", target);
+	pack_records_begin(p);
+	pack_record(p, &rec, record, NULL);
+	box.records = p->records;
+	fd = pack_seal(p, &box.blob, WIRE_BOX_MAGIC, &err);
+	CHECK(fd >= 0);
+	data = read_blob(fd, &len);
+	r = wire_check_box((const void *)data, len, &err);
+	free(data);
+	(void)close(fd);
+	pack_done(p);
+	free(p);
+	return r;
+}
+
+TEST(wire_paths_that_lead_out_are_refused)
+{
+	static const char *const bad[] = {
+		"x",     "../x",    "..",      "/..",     "/../x",
+		"/x/..", "/x/../y", "/.../..", "/..x/..", "//../x",
+	};
+	static const char *const good[] = { "/x",   "/..x",     "/x..",
+					    "/...", "/x/..y/z", "/.own/a" };
+	static char text[WIRE_MAX_PATH + 1] = "/";
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		CHECK_INT(check_paths(bad[i], "/x", 0), -EPROTO);
+		CHECK_INT(check_paths("/x", bad[i], 0), -EPROTO);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		CHECK_INT(check_paths(good[i], "/x", 0), 0);
+		CHECK_INT(check_paths("/x", good[i], 0), 0);
+	}
+	/* A mount may be at the root or at nothing with a name. */
+	CHECK_INT(check_paths("/x", "/", 0), 0);
+	CHECK_INT(check_paths("/x", "", 0), -EPROTO);
+	CHECK_INT(check_paths("/", "/x", 0), -EPROTO);
+	CHECK_INT(check_paths("/x/", "/x", 0), -EPROTO);
+	CHECK_INT(check_paths("/x/.", "/x", 0), -EPROTO);
+	memset(text + 1, 'x', WIRE_MAX_PATH - 2);
+	CHECK_INT(check_paths(text, text, 0), 0);
+	text[WIRE_MAX_PATH - 1] = 'x';
+	CHECK_INT(check_paths(text, "/x", 0), -EPROTO);
+	CHECK_INT(check_paths("/x", text, 0), -EPROTO);
+}
+
+/* In an option for overlayfs they separate paths, or hide that. */
+TEST(wire_layers_over_several_paths_are_refused)
+{
+	static const char *const bad[] = { "/a:/b", "/a,b", "/a\\b" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		CHECK_INT(check_paths("/x", bad[i], WIRE_MNT_OVERLAY), -EPROTO);
+		CHECK_INT(check_paths("/x", bad[i], WIRE_MNT_RO), 0);
+	}
+	CHECK_INT(check_paths("/x", "/a", WIRE_MNT_OVERLAY), 0);
 }
 
 TEST(pack_too_many_parts_is_an_error_at_the_end)

@@ -15,6 +15,22 @@ function result(good, text)
 		passed++
 }
 
+# What was begun and did not end.
+function look_back()
+{
+	if (running)
+		result(0, "vm/" who " " name " did not come to its end")
+	if (booted)
+		result(0, "vm the guest did not come to its end")
+	running = 0
+}
+
+$1 == "#vm" && $2 == "boot" {
+	look_back()
+	booted = 1
+	next
+}
+
 $1 == "#vm" && $2 == "begin" {
 	who = $3
 	name = $4
@@ -44,7 +60,7 @@ $1 == "#vm" && $2 == "missing" {
 }
 
 $1 == "#vm" && $2 == "done" {
-	complete = 1
+	booted = 0
 	next
 }
 
@@ -68,10 +84,7 @@ running && /^1\.\.[0-9]+/ {
 }
 
 END {
-	if (running)
-		result(0, "vm/" who " " name " did not come to its end")
-	if (!complete)
-		result(0, "vm the guest did not come to its end")
+	look_back()
 	printf "1..%d\n", n
 	if (ci == "true")
 		failed += skipped

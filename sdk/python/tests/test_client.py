@@ -6,6 +6,7 @@ import os
 import sys
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -20,6 +21,49 @@ def chunked(*parts):
     data = b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in parts)
     return head(200, Transfer_Encoding="chunked",
                 Content_Type="application/json") + data + b"0\r\n\r\n"
+
+
+class Listener(unittest.TestCase):
+    """Who listens where the socket is found, not named."""
+
+    def tell(self, fake, **named):
+        cordon.Client(**named).version()
+
+        async def ask():
+            await cordon.AsyncClient(**named).version()
+        asyncio.run(ask())
+
+    def setUp(self):
+        self.fake = Fake({"GET /v1/version": answer(200, {"version": "1"})})
+        self.addCleanup(self.fake.close)
+        os.symlink("sock", self.fake.dir.name + "/cordon.sock")
+        place = {"CORDON_RUNTIME_DIR": self.fake.dir.name}
+        patch = unittest.mock.patch.dict(os.environ, place)
+        patch.start()
+        self.addCleanup(patch.stop)
+        os.environ.pop("CORDON_SOCKET", None)
+
+    def test_own(self):
+        """found: this user's own is spoken to"""
+        self.tell(self.fake)
+        self.assertEqual(len(self.fake.seen), 2)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs another user")
+    def test_other(self):
+        """found: another user's hears nothing; named, it is meant"""
+        self.fake.become(61500)
+        for client in (cordon.Client(), cordon.AsyncClient()):
+            with self.assertRaisesRegex(
+                    cordon.Unreachable, "user 61500 listens .*nothing was"):
+                value = client.version()
+                if asyncio.iscoroutine(value):
+                    asyncio.run(value)
+        time.sleep(0.1)
+        self.assertEqual(self.fake.seen, [])
+        self.tell(self.fake, socket=self.fake.socket)
+        os.environ["CORDON_SOCKET"] = self.fake.socket
+        self.tell(self.fake)
+        self.assertEqual(len(self.fake.seen), 4)
 
 
 class Both(unittest.TestCase):
@@ -63,6 +107,21 @@ class Both(unittest.TestCase):
             self.assertEqual(have.denials[0].layer, "net")
             self.assertEqual(have.raw["new_field"], 1)
         self.each({"POST /v1/run": answer(200, doc)}, use)
+
+    def test_never_begins(self):
+        """an answer that says "continue" for ever is none"""
+        def go_on(request, conn):
+            try:
+                for _ in range(1000):
+                    conn.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+            except OSError:
+                return None
+            return answer(200, {"version": "1"})
+
+        def use(fake, client, get):
+            with self.assertRaisesRegex(cordon.Unreachable, "head is too"):
+                get(client.version())
+        self.each({"GET *": go_on}, use)
 
     def test_code(self):
         """run: code, with a language and a file name; stdin as bytes"""

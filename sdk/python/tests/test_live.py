@@ -376,7 +376,8 @@ class Executor(unittest.IsolatedAsyncioTestCase):
             have = await self.blocks(
                 python("# filename: next.py\nprint('x')"), work_dir=work)
             self.assertEqual(victim.read_text(), "untouched")
-            self.assertIn(have.exit_code, (0, 1, 126))
+            self.assertEqual((have.exit_code, have.cause), (126, "denied"))
+            self.assertIn("is not a regular file", have.output)
 
     def test_articles(self):
         """execute() and run() as the articles have them"""

@@ -263,18 +263,18 @@ HANDLER(put_archive)
 	struct box *b = need_box(r, d);
 	const char *path = b ? need_path(r) : NULL;
 	struct err err = { 0 };
+	unsigned int flags = 0;
 	struct archive *x;
 
 	if (!path)
 		return;
 	x = archive_new(r, d, path);
-	/*
-	 * copyUIDGID: a box has one user; ids that it does not have are
-	 * its, as the specification says.
-	 */
-	x->writer = files_write(b, x->path,
-				query_bool(r, "noOverwriteDirNonDir", false),
-				put_done, x, &err);
+	if (query_bool(r, "noOverwriteDirNonDir", false))
+		flags |= FILES_PUT_NO_OVERWRITE;
+	/* Ids that the box does not have are its user's. */
+	if (query_bool(r, "copyUIDGID", false))
+		flags |= FILES_PUT_IDS;
+	x->writer = files_write(b, x->path, flags, put_done, x, &err);
 	if (!x->writer) {
 		x->has_ended = true;
 		x->ended = err;

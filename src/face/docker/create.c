@@ -40,8 +40,6 @@ void making_done(struct making *k)
 	free(k->argv);
 }
 
-#define TAKE(name) static int name(struct making *k, json_t *v, const char *w)
-
 TAKE(take_image)
 {
 	char ref[REF_MAX];
@@ -55,22 +53,10 @@ TAKE(take_image)
 	return 0;
 }
 
-TAKE(take_cmd)
-{
-	k->cmd = need_strs(k, v, w, true);
-	return k->cmd ? 0 : -1;
-}
-
 TAKE(take_entrypoint)
 {
 	k->entrypoint = need_strs(k, v, w, true);
 	return k->entrypoint ? 0 : -1;
-}
-
-TAKE(take_env)
-{
-	k->env = need_strs(k, v, w, false);
-	return k->env ? 0 : -1;
 }
 
 TAKE(take_workdir)
@@ -88,28 +74,14 @@ TAKE(take_workdir)
 	return 0;
 }
 
-static bool is_root(const char *user)
-{
-	size_t len = strcspn(user, ":");
-
-	return (len == 4 && strncmp(user, "root", 4) == 0) ||
-	       (len > 0 && strspn(user, "0") == len);
-}
-
 TAKE(take_user)
 {
-	const char *text;
+	const char *user;
 
-	if (need_str(k, v, w, &text) < 0)
+	if (need_user(k, v, w, "the policy's", &user) < 0)
 		return -1;
-	if (is_root(text) && !k->policy.allow_root_inside) {
-		warn(k,
-		     "cordon: User %.40s is replaced by the policy's user: "
-		     "docker.allow_root_inside is false",
-		     text);
-		return 0;
-	}
-	set_str(k, "user", text);
+	if (user)
+		set_str(k, "user", user);
 	return 0;
 }
 

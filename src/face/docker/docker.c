@@ -70,6 +70,7 @@ static const struct error_row {
 	  "able to reuse that name." },
 	{ MGR_INVALID, 400, "%t" },
 	{ MGR_DENIED, 403, "cordon: %t" },
+	{ MGR_ASKED, 403, "cordon: %t" },
 	{ MGR_NO_IMAGE, 404, "No such image: %n" },
 	{ MGR_NOT_RUNNING, 409, "container %n is not running" },
 	{ MGR_IS_RUNNING, 409,

@@ -50,20 +50,6 @@ static const struct keys *find_keys(const struct docker *d, const char *id)
 
 /* ---- create ---- */
 
-#define TAKE(name) static int name(struct making *k, json_t *v, const char *w)
-
-TAKE(take_cmd)
-{
-	k->cmd = need_strs(k, v, w, true);
-	return k->cmd ? 0 : -1;
-}
-
-TAKE(take_env)
-{
-	k->env = need_strs(k, v, w, false);
-	return k->env ? 0 : -1;
-}
-
 TAKE(take_workdir)
 {
 	return need_str(k, v, w, &k->exec.workdir);
@@ -71,22 +57,7 @@ TAKE(take_workdir)
 
 TAKE(take_user)
 {
-	const char *text;
-	size_t len;
-
-	if (need_str(k, v, w, &text) < 0)
-		return -1;
-	len = strcspn(text, ":");
-	if (!k->policy.allow_root_inside && len > 0 &&
-	    (strspn(text, "0") == len ||
-	     (len == 4 && strncmp(text, "root", 4) == 0)))
-		return warn(k,
-			    "cordon: User %.40s is replaced by the container's "
-			    "user: docker.allow_root_inside is false",
-			    text),
-		       0;
-	k->exec.user = text;
-	return 0;
+	return need_user(k, v, w, "the container's", &k->exec.user);
 }
 
 TAKE(take_tty)
@@ -218,59 +189,6 @@ static void exec_made(void *arg, struct exec *e, const struct err *err)
 	answer_json(a->ask.r, 201, doc);
 }
 
-/* "1000", "1000:1000"; a part that is no number, or too large, is none. */
-static bool is_user(const char *text, int64_t uid, int64_t gid)
-{
-	char whole[64];
-	char alone[32];
-
-	(void)snprintf(alone, sizeof(alone), "%lld", (long long)uid);
-	(void)snprintf(whole, sizeof(whole), "%lld:%lld", (long long)uid,
-		       (long long)gid);
-	return strcmp(text, alone) == 0 || strcmp(text, whole) == 0;
-}
-
-/*
- * A box has one user. Who asks for another one is told so rather than given
- * the one that there is.
- */
-static bool may_be_user(struct making *k, struct box *b)
-{
-	const char *asked = k->exec.user;
-	struct box_view v;
-	json_t *extra;
-	json_t *spec;
-	json_t *uid;
-	bool is_same;
-
-	if (!asked || !*asked)
-		return true;
-	box_look(b, &v);
-	extra = member_doc(v.extra);
-	spec = member_doc(v.spec);
-	uid = json_object_get(spec, "uid");
-	is_same = !json_is_integer(uid) ||
-		  is_user(asked, json_integer_value(uid),
-			  json_integer_value(json_object_get(spec, "gid"))) ||
-		  (json_integer_value(uid) == 65534 &&
-		   (strcmp(asked, "nobody") == 0 ||
-		    strcmp(asked, "nobody:nogroup") == 0)) ||
-		  (json_integer_value(uid) == 0 &&
-		   (strcmp(asked, "root") == 0 ||
-		    strcmp(asked, "root:root") == 0)) ||
-		  strcmp(asked, member_str(json_object_get(extra, "Config"),
-					   "User")) == 0;
-	if (!is_same)
-		(void)say_no(&k->said, 403,
-			     "cordon: User %.60s is refused: a box has one "
-			     "user, this one %lld; a container is made for "
-			     "another with its own User",
-			     asked, (long long)json_integer_value(uid));
-	json_decref(extra);
-	json_decref(spec);
-	return is_same;
-}
-
 /* True when it was answered: only a container that runs has execs. */
 static bool must_run(struct http_request *r, struct box *b)
 {
@@ -305,7 +223,7 @@ HANDLER(post_exec)
 		(void)say_no(&k.said, 400,
 			     "DetachKeys: '%.60s' is not a list of keys",
 			     k.detach_keys);
-	if (k.said.status || !may_be_user(&k, b)) {
+	if (k.said.status) {
 		answer_fail(r, k.said.status, "%s", k.said.text);
 	} else if (!must_run(r, b)) {
 		a = ask_new(r, d, sizeof(*a), exec_ask_gone);

@@ -189,6 +189,47 @@ json_t *need_strs(struct making *k, json_t *v, const char *where, bool or_one)
 	return json_incref(v);
 }
 
+int need_user(struct making *k, json_t *v, const char *where,
+	      const char *instead, const char **ret)
+{
+	*ret = NULL;
+	if (need_str(k, v, where, ret) < 0)
+		return -1;
+	if (!user_is_root(*ret) || k->policy.allow_root_inside)
+		return 0;
+	warn(k,
+	     "cordon: User %.40s is replaced by %s user: "
+	     "docker.allow_root_inside is false",
+	     *ret, instead);
+	*ret = NULL;
+	return 0;
+}
+
+int take_cmd(struct making *k, json_t *v, const char *where)
+{
+	k->cmd = need_strs(k, v, where, true);
+	return k->cmd ? 0 : -1;
+}
+
+int take_env(struct making *k, json_t *v, const char *where)
+{
+	k->env = need_strs(k, v, where, false);
+	return k->env ? 0 : -1;
+}
+
+int need_each(struct making *k, json_t *v, const char *where,
+	      int (*each)(struct making *k, const char *text,
+			  const char *where))
+{
+	json_t *list = need_strs(k, v, where, false);
+	int r = list ? 0 : -1;
+
+	for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
+		r = each(k, json_string_value(json_array_get(list, i)), where);
+	json_decref(list);
+	return r;
+}
+
 void warn(struct making *k, const char *fmt, ...)
 {
 	char text[512];

@@ -41,6 +41,7 @@ struct making {
 };
 
 typedef int take_fn(struct making *k, json_t *v, const char *where);
+#define TAKE(name) static int name(struct making *k, json_t *v, const char *w)
 
 struct field {
 	const char *name;
@@ -69,6 +70,13 @@ int need_str(struct making *k, json_t *v, const char *where, const char **ret);
 int need_bool(struct making *k, json_t *v, const char *where, bool *ret);
 /* A list of strings; with `or_one` also a string. New reference. */
 json_t *need_strs(struct making *k, json_t *v, const char *where, bool or_one);
+/* Root only where the policy allows it; else a warning, and *ret is NULL. */
+int need_user(struct making *k, json_t *v, const char *where,
+	      const char *instead, const char **ret);
+/* Each of a list of strings, until one is refused. */
+int need_each(struct making *k, json_t *v, const char *where,
+	      int (*each)(struct making *k, const char *text,
+			  const char *where));
 void warn(struct making *k, const char *fmt, ...) PRINTF(2, 3);
 
 /* Appends to a list of the settings. */
@@ -77,6 +85,8 @@ void set_int(struct making *k, const char *name, int64_t n);
 void set_str(struct making *k, const char *name, const char *text);
 bool set_has(const struct making *k, const char *name, const char *part);
 
+/* fields.c: what create and exec both have. */
+take_fn take_cmd, take_env;
 /* hosts.c */
 take_fn take_host_config, take_networking, take_label_settings;
 /* mounts.c */

@@ -10,7 +10,6 @@
 #include "base/num.h"
 #include "face/docker/fields.h"
 
-#define TAKE(name)   static int name(struct making *k, json_t *v, const char *w)
 #define LEAST_MEMORY (6 << 20)
 
 /* ---- numbers ---- */
@@ -325,39 +324,29 @@ TAKE(take_log)
 }
 
 /* "name:address" or "name=address" */
+static int take_host(struct making *k, const char *text, const char *w)
+{
+	size_t len = strcspn(text, ":=");
+	char line[512];
+
+	if (len == 0 || !text[len] || !text[len + 1])
+		return say_no(&k->said, 400,
+			      "%s: invalid IP address in add-host: \"%.100s\"",
+			      w, text);
+	if (strcmp(text + len + 1, "host-gateway") == 0)
+		return say_no(&k->said, 403,
+			      "cordon: %s %.100s is refused: the host is not "
+			      "reachable",
+			      w, text);
+	(void)snprintf(line, sizeof(line), "%.*s:%s", (int)len, text,
+		       text + len + 1);
+	set_add(k, "add_host", line);
+	return 0;
+}
+
 TAKE(take_extra_hosts)
 {
-	json_t *list = need_strs(k, v, w, false);
-	json_t *item;
-	size_t i;
-	int n = 0;
-
-	json_array_foreach(list, i, item)
-	{
-		const char *text = json_string_value(item);
-		size_t len = strcspn(text, ":=");
-		char line[512];
-
-		if (len == 0 || !text[len] || !text[len + 1]) {
-			n = say_no(&k->said, 400,
-				   "%s: invalid IP address in add-host: "
-				   "\"%.100s\"",
-				   w, text);
-			break;
-		}
-		if (strcmp(text + len + 1, "host-gateway") == 0) {
-			n = say_no(&k->said, 403,
-				   "cordon: %s %.100s is refused: the host is "
-				   "not reachable",
-				   w, text);
-			break;
-		}
-		(void)snprintf(line, sizeof(line), "%.*s:%s", (int)len, text,
-			       text + len + 1);
-		set_add(k, "add_host", line);
-	}
-	json_decref(list);
-	return list ? n : -1;
+	return need_each(k, v, w, take_host);
 }
 
 /* Always satisfied: no box has any capability. */
@@ -367,6 +356,23 @@ TAKE(take_cap_drop)
 
 	json_decref(list);
 	return list ? 0 : -1;
+}
+
+/* By number, or by a name that the image is asked for later. */
+static int take_group(struct making *k, const char *text, const char *w)
+{
+	if (!k->policy.allow_root_inside && user_is_root(text))
+		return say_no(&k->said, 403,
+			      "cordon: %s %.40s is refused: "
+			      "docker.allow_root_inside is false",
+			      w, text);
+	set_add(k, "group_add", text);
+	return 0;
+}
+
+TAKE(take_group_add)
+{
+	return need_each(k, v, w, take_group);
 }
 
 /* [height, width] */
@@ -435,8 +441,7 @@ const struct field host_fields[] = {
 	{ "Runtime", FIELD_TAKEN, take_runtime, NULL },
 	{ "Privileged", FIELD_REFUSED, NULL, "sandboxes are never privileged" },
 	{ "CapAdd", FIELD_REFUSED, NULL, "no box has capabilities" },
-	{ "GroupAdd", FIELD_REFUSED, NULL,
-	  "a box has one group, that of User uid:gid" },
+	{ "GroupAdd", FIELD_TAKEN, take_group_add, NULL },
 	{ "Devices", FIELD_REFUSED, NULL, NO_DEVICE },
 	{ "DeviceRequests", FIELD_REFUSED, NULL, NO_DEVICE },
 	{ "DeviceCgroupRules", FIELD_REFUSED, NULL, NO_DEVICE },

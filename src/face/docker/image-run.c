@@ -119,6 +119,25 @@ void image_job_drop(struct image_job *j)
 	job_free(j);
 }
 
+/* ---- requests ---- */
+
+static void image_ask_gone(struct ask *a)
+{
+	struct image_ask *x = (struct image_ask *)a;
+
+	if (x->query)
+		image_query_drop(x->query);
+	if (x->job)
+		image_job_drop(x->job);
+	json_decref(x->filters);
+	free(x->other);
+}
+
+struct image_ask *image_ask_new(struct http_request *r, struct docker *d)
+{
+	return ask_new(r, d, sizeof(struct image_ask), image_ask_gone);
+}
+
 /* ---- what went wrong ---- */
 
 void image_fail(struct http_request *r, const struct err *err, const char *name)
@@ -137,7 +156,7 @@ void image_fail(struct http_request *r, const struct err *err, const char *name)
 	if (strncmp(text, "cordon: ", 8) == 0)
 		text += 8;
 	/* Of cordon-image itself: its status and its last line. */
-	if (err->code < 1000) {
+	if (err->code < IMAGE_STATUS(0)) {
 		answer_err(r, err, name);
 		return;
 	}
@@ -156,7 +175,7 @@ void image_fail(struct http_request *r, const struct err *err, const char *name)
 			answer_fail(r, texts[i].status, "%s", text);
 		return;
 	}
-	if (err->code == 1001)
+	if (err->code == IMAGE_STATUS(1))
 		answer_fail(r, 404, "No such image: %.300s", name);
 	else
 		answer_fail(r, 400, "cordon: %s",

@@ -24,6 +24,16 @@ void image_job_on_ready(struct image_job *j, void (*ready)(void *arg));
 /* Before its end: the callback does not come any more. */
 void image_job_drop(struct image_job *j);
 
+/* A request about images; filters and the other name are its own. */
+struct image_ask {
+	struct ask ask;
+	struct image_query *query;
+	struct image_job *job;
+	json_t *filters;
+	char *other; /* a second name */
+};
+struct image_ask *image_ask_new(struct http_request *r, struct docker *d);
+
 /* Its words on standard error, as an answer. `name`: as the client wrote it */
 void image_fail(struct http_request *r, const struct err *err,
 		const char *name);

@@ -101,6 +101,14 @@ json_t *mounts_of(json_t *spec)
 						is_rw ? "" : "ro", "RW", is_rw,
 						"Propagation", "rprivate"));
 	}
+	/* Of the box's own, without a name or a place on the host. */
+	json_array_foreach(json_object_get(spec, "writable"), i, v)
+		json_array_append_new(
+			out,
+			json_pack("{s:s,s:s,s:s,s:O,s:s,s:s,s:b,s:s}", "Type",
+				  "volume", "Name", "", "Source", "",
+				  "Destination", v, "Driver", "local", "Mode",
+				  "", "RW", true, "Propagation", ""));
 	return out;
 }
 
@@ -173,13 +181,10 @@ static void put_user(json_t *config, json_t *spec)
 {
 	const char *asked = member_str(config, "User");
 	json_t *uid = json_object_get(spec, "uid");
-	bool is_root = strcmp(asked, "root") == 0 ||
-		       strncmp(asked, "root:", 5) == 0 ||
-		       (*asked == '0' && (asked[strspn(asked, "0")] == ':' ||
-					  !asked[strspn(asked, "0")]));
 	char text[24];
 
-	if (!is_root || !json_is_integer(uid) || !json_integer_value(uid))
+	if (!user_is_root(asked) || !json_is_integer(uid) ||
+	    !json_integer_value(uid))
 		return;
 	(void)snprintf(text, sizeof(text), "%lld",
 		       (long long)json_integer_value(uid));
@@ -190,16 +195,14 @@ static json_t *config_of(json_t *extra, json_t *spec, const struct box_view *v)
 {
 	json_t *c = json_copy(json_object_get(extra, "Config"));
 	json_t *env = json_object_get(spec, "env");
-	char host[13];
 
 	if (!c)
 		c = json_object();
-	(void)snprintf(host, sizeof(host), "%.12s", v->id);
 	if (*member_str(spec, "hostname"))
 		json_object_set(c, "Hostname",
 				json_object_get(spec, "hostname"));
 	if (!*member_str(c, "Hostname"))
-		json_object_set_new(c, "Hostname", json_string(host));
+		json_object_set_new(c, "Hostname", json_string("cordon"));
 	if (json_is_array(env))
 		json_object_set(c, "Env", env);
 	if (*member_str(spec, "workdir"))
@@ -294,6 +297,7 @@ static json_t *host_of(json_t *extra, json_t *spec, const struct box_view *v)
 	put_default(h, "CapAdd", json_pack("n"));
 	put_default(h, "CapDrop", json_pack("n"));
 	put_default(h, "ExtraHosts", json_pack("n"));
+	put_default(h, "GroupAdd", json_pack("n"));
 	put_default(h, "SecurityOpt", json_pack("n"));
 	put_default(h, "IpcMode", json_string("private"));
 	put_default(h, "CgroupnsMode", json_string("private"));

@@ -9,17 +9,7 @@
  * the answer, the manager's call is dropped and the ask is freed.
  */
 
-/*
- * base/json.h has functions of these names; nobody here makes such values by
- * them (json_pack() does). At run time each library finds its own, since the
- * core hides its symbols.
- */
-#define json_real jansson_real
-#define json_null jansson_null
 #include <jansson.h>
-#undef json_real
-#undef json_null
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -134,6 +124,7 @@ bool ref_is_same(const char *a, const char *b);
 const char *host_id(void); /* sha256:... */
 bool ref_is_host(const char *text);
 bool container_name_check(const char *name); /* of a container */
+bool user_is_root(const char *user);         /* "root", "0", "0:GROUP" */
 
 /* ---- filters.c ---- */
 

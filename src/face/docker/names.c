@@ -106,3 +106,11 @@ bool container_name_check(const char *name)
 			return false;
 	return true;
 }
+
+bool user_is_root(const char *user)
+{
+	size_t len = strcspn(user, ":");
+
+	return (len == 4 && strncmp(user, "root", 4) == 0) ||
+	       (len > 0 && strspn(user, "0") == len);
+}

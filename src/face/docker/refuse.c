@@ -110,15 +110,7 @@ static int take_option(struct making *k, const char *text, const char *where)
 
 int take_security(struct making *k, json_t *v, const char *where)
 {
-	json_t *list = need_strs(k, v, where, false);
-	json_t *item;
-	size_t i;
-	int n = list ? 0 : -1;
-
-	json_array_foreach(list, i, item) if (n == 0)
-		n = take_option(k, json_string_value(item), where);
-	json_decref(list);
-	return n;
+	return need_each(k, v, where, take_option);
 }
 
 int take_runtime(struct making *k, json_t *v, const char *where)

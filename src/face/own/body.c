@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "face/own/internal.h"
@@ -169,41 +170,18 @@ void body_done(struct body *b)
 	*b = (struct body){ 0 };
 }
 
-static int digit_of(char c)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *p = c ? strchr(digits, c) : NULL;
-
-	return p ? (int)(p - digits) : -1;
-}
-
 char *own_base64(const char *text, size_t *ret_len)
 {
-	size_t len = strlen(text);
-	char *out = malloc(len / 4 * 3 + 4);
-	uint32_t bits = 0;
-	int n = 0;
-	size_t to = 0;
+	struct buf b;
 
-	while (len > 0 && text[len - 1] == '=')
-		len--;
-	for (size_t i = 0; out && i < len; i++) {
-		int d = digit_of(text[i]);
-
-		if (d < 0) {
-			free(out);
-			return NULL;
-		}
-		bits = bits << 6 | (uint32_t)d;
-		n += 6;
-		if (n >= 8) {
-			n -= 8;
-			out[to++] = (char)(bits >> n);
-		}
+	buf_init(&b, strlen(text) + 1);
+	/* The NUL does not count, and makes something of nothing. */
+	if (base64_add(&b, text, strlen(text)) < 0 || buf_add(&b, "", 1) < 0) {
+		buf_done(&b);
+		return NULL;
 	}
-	*ret_len = to;
-	return out;
+	*ret_len = b.len - 1;
+	return buf_take(&b);
 }
 
 char *own_doc_member(const char *json, const char *name)

@@ -21,7 +21,7 @@ void own_put_time(struct json *j, const char *name, int64_t ns)
 	if (ns)
 		json_int(j, name, ns / 1000000);
 	else
-		json_null(j, name);
+		json_none(j, name);
 }
 
 static void put_raw_or(struct json *j, const char *name, const char *json,
@@ -49,7 +49,7 @@ static void put_entry(struct json *j, const struct box_view *v)
 	if (has_ended)
 		json_int(j, "exit_code", v->exit_code);
 	else
-		json_null(j, "exit_code");
+		json_none(j, "exit_code");
 	json_str(j, "cause", has_ended ? v->cause : NULL);
 }
 
@@ -64,7 +64,7 @@ static void put_rest(struct json *j, const struct box *b,
 	if (v->pid)
 		json_int(j, "pid", v->pid);
 	else
-		json_null(j, "pid");
+		json_none(j, "pid");
 	json_int(j, "restarts", v->restarts);
 	json_bool(j, "tty", v->tty);
 	json_bool(j, "stdin", v->open_stdin);

@@ -23,12 +23,12 @@ void own_put_exec(struct json *j, const struct exec *e)
 	if (has_ended)
 		json_int(j, "exit_code", v.exit_code);
 	else
-		json_null(j, "exit_code");
+		json_none(j, "exit_code");
 	json_str(j, "cause", has_ended ? v.cause : NULL);
 	if (v.pid)
 		json_int(j, "pid", v.pid);
 	else
-		json_null(j, "pid");
+		json_none(j, "pid");
 	json_open(j, "command", '[');
 	for (size_t i = 0; v.command && v.command[i]; i++)
 		json_str(j, NULL, v.command[i]);
@@ -94,7 +94,6 @@ OWN_HANDLER(own_exec_attach)
 	struct exec_view v;
 	struct pump *p;
 	struct sink sink;
-	struct feed *f;
 
 	if (!e)
 		return;
@@ -105,14 +104,7 @@ OWN_HANDLER(own_exec_attach)
 		return;
 	}
 	sink = pump_sink(p);
-	f = exec_attach(e, &sink, &err);
-	if (!f) {
-		pump_free(p);
-		own_error(r, &err);
-		return;
-	}
-	pump_set_feed(p, f);
-	pump_open(p, r);
+	pump_join(p, r, exec_attach(e, &sink, &err), &err);
 }
 
 /* starting one */

@@ -155,11 +155,8 @@ static void on_top(void *arg, const struct box_process *v, size_t n,
 	struct buf b;
 	struct json j = { .out = &b };
 
-	a->call = NULL;
-	if (err) {
-		own_error(a->r, err);
+	if (!act_ended(a, err))
 		return;
-	}
 	buf_init(&b, OWN_MAX);
 	json_open(&j, NULL, '{');
 	json_open(&j, "processes", '[');

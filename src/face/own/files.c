@@ -36,11 +36,8 @@ static void on_stat(void *arg, const struct file_stat *st,
 	struct buf b;
 	struct json j = { .out = &b };
 
-	a->call = NULL;
-	if (err) {
-		own_error(a->r, err);
+	if (!act_ended(a, err))
 		return;
-	}
 	buf_init(&b, OWN_MAX);
 	json_open(&j, NULL, '{');
 	json_str(&j, "name", st->name);
@@ -201,6 +198,7 @@ OWN_HANDLER(own_files_put)
 	struct box *b = own_box(r, ctx);
 	const char *path = b ? path_of(r) : NULL;
 	struct writing *f = path ? calloc(1, sizeof(*f)) : NULL;
+	unsigned int flags = 0;
 	struct err err = { 0 };
 
 	if (!path)
@@ -211,8 +209,11 @@ OWN_HANDLER(own_files_put)
 	}
 	f->r = r;
 	http_set_data(r, f, writing_gone);
-	f->w = files_write(b, path, own_flag(r, "no_overwrite", false),
-			   on_written, f, &err);
+	if (own_flag(r, "no_overwrite", false))
+		flags |= FILES_PUT_NO_OVERWRITE;
+	if (own_flag(r, "owners", false))
+		flags |= FILES_PUT_IDS;
+	f->w = files_write(b, path, flags, on_written, f, &err);
 	if (!f->w) {
 		own_error(r, &err);
 		return;
@@ -231,11 +232,8 @@ static void on_changes(void *arg, const struct file_change *v, size_t n,
 	struct buf b;
 	struct json j = { .out = &b };
 
-	a->call = NULL;
-	if (err) {
-		own_error(a->r, err);
+	if (!act_ended(a, err))
 		return;
-	}
 	buf_init(&b, OWN_MAX);
 	json_open(&j, NULL, '{');
 	json_open(&j, "changes", '[');

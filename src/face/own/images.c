@@ -14,8 +14,7 @@
 
 #define MAX_SHORT ((size_t)16 << 20)
 
-/* Exit statuses of cordon-image come as 1000 and more (manager.h). */
-#define STATUS_NO (1000 + 1)
+#define STATUS_NO IMAGE_STATUS(1)
 
 struct imaging {
 	struct http_request *r;
@@ -67,7 +66,7 @@ static void fail(struct imaging *i, const struct err *err)
 		e.code = strstr(e.text, "in use") || strstr(e.text, "using")
 				 ? MGR_IS_RUNNING
 				 : MGR_NO_IMAGE;
-	else if (e.code > 1000)
+	else if (e.code > IMAGE_STATUS(0))
 		e.code = MGR_INVALID;
 	own_error(i->r, &e);
 }

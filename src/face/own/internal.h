@@ -35,6 +35,8 @@ struct act {
 struct act *act_new(struct http_request *r, struct manager *m);
 /* `c` as it came from the manager: NULL is answered. */
 void act_wait(struct act *a, struct call *c);
+/* For what the call tells at its end; false: an error, which was answered. */
+bool act_ended(struct act *a, const struct err *err);
 void act_done(void *arg, const struct err *err); /* 204, or the error */
 
 void own_error(struct http_request *r, const struct err *err);
@@ -118,6 +120,9 @@ struct sink pump_sink(struct pump *p);
 void pump_set_feed(struct pump *p, struct feed *f);
 void pump_open(struct pump *p, struct http_request *r); /* the upgrade */
 void pump_free(struct pump *p);                         /* without one */
+/* The upgrade with this feed; NULL: *err is answered, the pump is freed. */
+void pump_join(struct pump *p, struct http_request *r, struct feed *f,
+	       const struct err *err);
 #define PUMP_HEAD 8
 void own_frame_head(char head[PUMP_HEAD], int stream, size_t len);
 

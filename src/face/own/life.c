@@ -31,7 +31,7 @@ static bool stop_args(struct http_request *r, int *signal, int *timeout)
 	return true;
 }
 
-OWN_HANDLER(own_box_stop)
+static void stop_by(struct http_request *r, void *ctx, typeof(box_stop) *fn)
 {
 	struct box *b = own_box(r, ctx);
 	int signal, timeout;
@@ -41,20 +41,17 @@ OWN_HANDLER(own_box_stop)
 		return;
 	a = act_new(r, ctx);
 	if (a)
-		act_wait(a, box_stop(b, signal, timeout, act_done, a));
+		act_wait(a, fn(b, signal, timeout, act_done, a));
+}
+
+OWN_HANDLER(own_box_stop)
+{
+	stop_by(r, ctx, box_stop);
 }
 
 OWN_HANDLER(own_box_restart)
 {
-	struct box *b = own_box(r, ctx);
-	int signal, timeout;
-	struct act *a;
-
-	if (!b || !stop_args(r, &signal, &timeout))
-		return;
-	a = act_new(r, ctx);
-	if (a)
-		act_wait(a, box_restart(b, signal, timeout, act_done, a));
+	stop_by(r, ctx, box_restart);
 }
 
 OWN_HANDLER(own_box_kill)
@@ -157,14 +154,24 @@ OWN_HANDLER(own_exec_kill)
 static void waited(void *arg, int exit_code, const char *error)
 {
 	struct act *a = arg;
+	const struct box *box = box_find(a->m, http_peer(a->r),
+					 http_param(a->r, 0), NULL);
+	struct box_view v = { 0 };
 	struct buf b;
 	struct json j = { .out = &b };
 
 	a->call = NULL;
+	if (box)
+		box_look(box, &v);
+	/* 0 is always an end of its own. */
+	if (!box && exit_code == 0)
+		v.cause = "exited";
 	buf_init(&b, OWN_MAX);
 	json_open(&j, NULL, '{');
 	json_int(&j, "exit_code", exit_code);
+	json_str(&j, "cause", v.cause && *v.cause ? v.cause : NULL);
 	json_str(&j, "error", error && *error ? error : NULL);
+	json_bool(&j, "removed", !box);
 	json_close(&j, '}');
 	own_send(a->r, 200, &b);
 }

@@ -72,6 +72,7 @@ static const struct {
 	{ MGR_NAME_TAKEN, 409, "name_taken" },
 	{ MGR_INVALID, 400, "invalid" },
 	{ MGR_DENIED, 403, "denied" },
+	{ MGR_ASKED, 403, "asked" },
 	{ MGR_NO_IMAGE, 404, "no_image" },
 	{ MGR_NOT_RUNNING, 409, "not_running" },
 	{ MGR_IS_RUNNING, 409, "is_running" },
@@ -175,14 +176,19 @@ void act_wait(struct act *a, struct call *c)
 		own_fail(a->r, 500, "out of memory");
 }
 
+bool act_ended(struct act *a, const struct err *err)
+{
+	a->call = NULL;
+	if (err)
+		own_error(a->r, err);
+	return !err;
+}
+
 void act_done(void *arg, const struct err *err)
 {
 	struct act *a = arg;
 
-	a->call = NULL;
-	if (err)
-		own_error(a->r, err);
-	else
+	if (act_ended(a, err))
 		http_answer(a->r, 204, NULL, NULL, 0);
 }
 

@@ -146,3 +146,15 @@ void pump_free(struct pump *p)
 		feed_drop(p->feed);
 	free(p);
 }
+
+void pump_join(struct pump *p, struct http_request *r, struct feed *f,
+	       const struct err *err)
+{
+	if (!f) {
+		pump_free(p);
+		own_error(r, err);
+		return;
+	}
+	pump_set_feed(p, f);
+	pump_open(p, r);
+}

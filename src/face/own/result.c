@@ -16,15 +16,6 @@
 #include "box/spec.h"
 #include "face/own/internal.h"
 
-static void take_stream(struct stream *s, struct capture *c)
-{
-	s->total = c->total;
-	s->missing = capture_missing(c);
-	s->data = capture_take(c, &s->len, &s->cut);
-	if (!s->data)
-		s->missing = s->total;
-}
-
 static uint64_t number(const char *spec, const char *name, uint64_t other)
 {
 	double n = own_doc_number(spec, name, -1);
@@ -55,26 +46,12 @@ static void take_limits(struct cordon_spec *s, const struct run_facts *f)
 	own_doc_list(json, "command", &s->command);
 }
 
-static void copy_limits(struct cordon_result *r, const struct cordon_spec *s)
-{
-	r->limits.timeout_us = s->timeout_us;
-	r->limits.cpu_time_us = s->cpu_time_us;
-	r->limits.memory = s->memory;
-	r->limits.cpu_quota_us = s->cpu_quota_us;
-	r->limits.cpu_period_us = s->cpu_period_us;
-	r->limits.pids = s->pids;
-	r->limits.output = s->output;
-	r->limits.hard_output = s->hard_output;
-	r->limits.disk = s->disk;
-	r->limits.nofile = s->nofile;
-	r->limits.fsize = s->fsize;
-}
-
 /* What kept it from starting is an end, too. */
 static struct verdict verdict_of_refusal(const struct err *why)
 {
 	switch (why->code) {
 	case MGR_DENIED:
+	case MGR_ASKED:
 	case MGR_READ_ONLY:
 		return (struct verdict){ CAUSE_DENIED, 126, 0 };
 	case MGR_NO_PROGRAM:
@@ -133,15 +110,15 @@ char *own_result(const struct run_facts *f)
 		r->n_runs = 1;
 		(void)snprintf(r->id, sizeof(r->id), "%s", f->id);
 		take_limits(s, f);
-		copy_limits(r, s);
+		result_take_limits(r, s);
 		judge(r, s, f);
 		own_doc_list(f->warnings, NULL, &r->warnings);
 		r->has_output = f->is_code;
 		if (f->is_code)
 			add_to_both(r, f->both);
-		take_stream(&r->runs[0].out, f->out);
-		take_stream(&r->runs[0].err, f->err);
-		take_stream(&r->output, f->both);
+		stream_take(&r->runs[0].out, f->out);
+		stream_take(&r->runs[0].err, f->err);
+		stream_take(&r->output, f->both);
 		message_truncation(&r->runs[0], &r->warnings);
 		text = cordon_result_json(r);
 	}

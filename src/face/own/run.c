@@ -18,6 +18,8 @@
 #include <sys/queue.h>
 #include <sys/random.h>
 
+#include "base/hex.h"
+#include "base/sha256.h"
 #include "base/json.h"
 #include "base/util.h"
 #include "box/capture.h"
@@ -34,6 +36,7 @@ struct running {
 	uid_t uid;
 	char id[33];
 	bool has_events, is_code, is_begun, was_cancelled;
+	char reason[201];             /* of the cancelling */
 	bool has_end, has_output_end; /* both: it is over */
 	struct box *box;              /* a fresh one, referenced */
 	char exec[65];                /* or this */
@@ -168,8 +171,7 @@ static char *document(struct running *n)
 	struct run_facts f = {
 		.id = n->run[0] ? n->run : n->id,
 		.is_code = n->is_code,
-		.cancel_reason = n->was_cancelled ? "cancelled by a request"
-						  : NULL,
+		.cancel_reason = n->was_cancelled ? n->reason : NULL,
 		.out = &n->out,
 		.err = &n->err,
 		.both = &n->both,
@@ -200,7 +202,10 @@ static void send_result(struct running *n)
 		struct buf b;
 		struct json j = { .out = &b };
 
-		begin_events(n);
+		/* What was refused has not started. */
+		if (!n->is_begun)
+			http_begin(n->r, 200, OWN_JSON, false);
+		n->is_begun = true;
 		buf_init(&b, strlen(text) + 4096);
 		json_open(&j, NULL, '{');
 		json_str(&j, "event", "result");
@@ -252,8 +257,8 @@ static void maybe_finish(struct running *n)
 /* It ended before it began; what is not a run's end is an HTTP error. */
 static void refuse(struct running *n, const struct err *err)
 {
-	bool is_end = err->code == MGR_DENIED || err->code == MGR_SETUP ||
-		      err->code == MGR_NO_PROGRAM ||
+	bool is_end = err->code == MGR_DENIED || err->code == MGR_ASKED ||
+		      err->code == MGR_SETUP || err->code == MGR_NO_PROGRAM ||
 		      err->code == MGR_NOT_EXECUTABLE || err->code == MGR_LOST;
 
 	n->refusal = *err;
@@ -411,6 +416,9 @@ static void on_box_started(void *arg, const struct err *err)
 	begin_events(n);
 	on_ready(n);
 	give_input(n);
+	/* Before it was there, nothing could be killed. */
+	if (n->was_cancelled)
+		kill_it(n);
 	box_look(n->box, &v);
 	n->call = box_wait(n->m, http_peer(n->r), v.id, WAIT_NOT_RUNNING,
 			   on_waited, n, &n->refusal);
@@ -463,6 +471,8 @@ static void on_exec_started(void *arg, const struct err *err)
 	begin_events(n);
 	on_ready(n);
 	give_input(n);
+	if (n->was_cancelled)
+		kill_it(n);
 	maybe_finish(n);
 }
 
@@ -599,17 +609,36 @@ static struct running *running_new(struct http_request *r, struct manager *m,
 	if (w->id)
 		(void)snprintf(n->id, sizeof(n->id), "%s", w->id);
 	(void)!getrandom(raw, sizeof(raw), 0);
-	for (size_t i = 0; !w->id && i < sizeof(raw); i++)
-		(void)snprintf(n->id + 2 * i, 3, "%02x", raw[i]);
+	if (!w->id)
+		hex_format(raw, sizeof(raw), n->id);
 	TAILQ_INSERT_TAIL(&all, n, all);
 	http_set_data(r, n, gone);
 	http_on_ready(r, on_ready);
 	return n;
 }
 
+/* As of orders.h; NULL: there is none. */
+static const char *sum_input(const struct running *n, char *ret, size_t size)
+{
+	unsigned char sum[SHA256_SIZE];
+	struct sha256 h;
+	int at;
+
+	if (!n->input)
+		return NULL;
+	sha256_init(&h);
+	sha256_add(&h, n->input, n->input_len);
+	sha256_end(&h, sum);
+	at = snprintf(ret, size, "%zu ", n->input_len);
+	hex_format(sum, sizeof(sum), ret + at);
+	return ret;
+}
+
 static void begin(struct running *n, const struct want *w)
 {
 	struct err err = { 0 };
+	char sum[96];
+	const char *input = sum_input(n, sum, sizeof(sum));
 	/* Boxes of the daemon have no end of their own; a run has. */
 	_cleanup_free_ char *settings = own_doc_default(w->settings, "timeout",
 							RUN_TIMEOUT);
@@ -617,11 +646,13 @@ static void begin(struct running *n, const struct want *w)
 				      .settings = settings,
 				      .command = w->command,
 				      .code = w->code,
+				      .input = input,
 				      .open_stdin = n->input != NULL,
 				      .stdin_once = true,
 				      .stop_timeout_s = -1 };
 	const struct exec_want exec = { .command = w->command,
 					.code = w->code,
+					.input = input,
 					.env = w->env,
 					.workdir = w->workdir,
 					.stdin_ = n->input != NULL,
@@ -670,6 +701,22 @@ OWN_HANDLER(own_run)
 	body_done(&body);
 }
 
+/* Whole characters of it. */
+static void take_reason(struct running *n, const char *text)
+{
+	size_t len = text ? strnlen(text, sizeof(n->reason) - 1) : 0;
+
+	while (len > 0 && !utf8_check(text, len))
+		len--;
+	if (n->was_cancelled)
+		return;
+	(void)snprintf(n->reason, sizeof(n->reason), "%.*s", (int)len,
+		       len ? text : "");
+	if (!len)
+		(void)snprintf(n->reason, sizeof(n->reason),
+			       "cancelled by a request");
+}
+
 OWN_HANDLER(own_run_cancel)
 {
 	struct running *n = find(http_param(r, 0));
@@ -680,6 +727,7 @@ OWN_HANDLER(own_run_cancel)
 		return;
 	}
 	(void)ctx;
+	take_reason(n, http_query(r, "reason"));
 	n->was_cancelled = true;
 	kill_it(n);
 	http_answer(r, 204, NULL, NULL, 0);

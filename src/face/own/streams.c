@@ -24,7 +24,6 @@ OWN_HANDLER(own_box_attach)
 	struct box_view v;
 	struct pump *p;
 	struct sink sink;
-	struct feed *f;
 
 	if (!b)
 		return;
@@ -35,14 +34,7 @@ OWN_HANDLER(own_box_attach)
 		return;
 	}
 	sink = pump_sink(p);
-	f = box_attach(b, &want, &sink, &err);
-	if (!f) {
-		pump_free(p);
-		own_error(r, &err);
-		return;
-	}
-	pump_set_feed(p, f);
-	pump_open(p, r);
+	pump_join(p, r, box_attach(b, &want, &sink, &err), &err);
 }
 
 /* logs */

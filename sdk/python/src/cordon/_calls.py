@@ -112,9 +112,11 @@ def image(name: str, verb: str = "", method: str = "GET",
                 query)
 
 
-def put_tar(ident: str, path: str, data: bytes, no_overwrite: bool) -> Call:
+def put_tar(ident: str, path: str, data: bytes, no_overwrite: bool,
+            owners: bool) -> Call:
     return Call("PUT", f"/v1/boxes/{segment(ident)}/files",
-                {"path": path, "no_overwrite": no_overwrite or None},
+                {"path": path, "no_overwrite": no_overwrite or None,
+                 "owners": owners or None},
                 data=data)
 
 

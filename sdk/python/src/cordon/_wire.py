@@ -7,24 +7,56 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import struct
 from dataclasses import dataclass, field
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping, Protocol
 from urllib.parse import quote, urlencode
 
 from .errors import CordonError, Unreachable, error_of
+from .types import Output
 
 FRAMED = "application/vnd.docker.multiplexed-stream"
 FRAME_HEAD = 8
 MAX_HEAD = 64 << 10
 
 
-def default_socket() -> str:
-    """Where the daemon listens: CORDON_SOCKET, the runtime directory's, or
-    the system's."""
-    named = os.environ.get("CORDON_SOCKET")
-    if named:
-        return named
+@dataclass(frozen=True)
+class Place:
+    """Where the daemon listens: as named, else CORDON_SOCKET, else the runtime
+    directory's, else the system's."""
+
+    path: str
+    is_named: bool
+
+    @classmethod
+    def find(cls, named: str | None) -> Place:
+        named = named or os.environ.get("CORDON_SOCKET")
+        return cls(named, True) if named else cls(_usual_socket(), False)
+
+    def check(self, sock: Socket) -> None:
+        """At one that nobody named only root or this user is spoken to: in
+        /tmp anybody may have made it. The kernel knows who called listen(2).
+        The system's socket is not tried instead: somebody should look."""
+        if self.is_named:
+            return
+        form = struct.Struct("iII")
+        pid, uid, _ = form.unpack(sock.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, form.size))
+        if uid not in (0, os.geteuid()):
+            raise Unreachable(
+                f"user {uid} listens at '{self.path}' (process {pid}), "
+                "neither you nor root: nothing was sent; if that is meant, "
+                "name the socket, or set CORDON_SOCKET")
+
+
+class Socket(Protocol):
+    """A socket, or what asyncio shows of one."""
+
+    def getsockopt(self, level: int, name: int, size: int, /) -> bytes: ...
+
+
+def _usual_socket() -> str:
     own = os.environ.get("CORDON_RUNTIME_DIR")
     xdg = os.environ.get("XDG_RUNTIME_DIR")
     if own:
@@ -137,6 +169,27 @@ def parse_frame(head: bytes) -> tuple[int, int]:
     if stream not in (1, 2):
         raise Unreachable(f"a frame of stream {stream}")
     return stream, length
+
+
+class Frames:
+    """Cuts the parts of a body into output; without frames all is of
+    stream 1, as it comes."""
+
+    def __init__(self, is_framed: bool):
+        self.is_framed, self.rest = is_framed, b""
+
+    def cut(self, part: bytes) -> Iterator[Output]:
+        if not self.is_framed:
+            yield Output(1, part)
+            return
+        self.rest += part
+        while len(self.rest) >= FRAME_HEAD:
+            stream, length = parse_frame(self.rest[:FRAME_HEAD])
+            end = FRAME_HEAD + length
+            if len(self.rest) < end:
+                break
+            yield Output(stream, self.rest[FRAME_HEAD:end])
+            self.rest = self.rest[end:]
 
 
 def decode(head: Head, body: bytes) -> Any:

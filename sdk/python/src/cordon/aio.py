@@ -12,8 +12,8 @@ from typing import Any, AsyncGenerator, AsyncIterator, Mapping
 
 from . import _calls
 from ._calls import CodeLike, Command
-from ._wire import (FRAME_HEAD, MAX_HEAD, Call, Head, decode, default_socket,
-                    parse_chunk_size, parse_frame, parse_head)
+from ._wire import (FRAME_HEAD, MAX_HEAD, Call, Frames, Head, Place,
+                    decode, parse_chunk_size, parse_frame, parse_head)
 from .client import OnOutput, output_of
 from .errors import CordonError, Unreachable
 from .types import BoxInfo, ExecInfo, Output, Result
@@ -57,8 +57,10 @@ class _Answer:
     async def outputs(self) -> AsyncIterator[Output]:
         if self.head.status != 101 and (self.head.is_chunked or
                                         self.head.length is not None):
-            async for output in self._cut():
-                yield output
+            frames = Frames(self.head.is_framed)
+            async for part in self.parts():
+                for output in frames.cut(part):
+                    yield output
             return
         while self.head.is_framed:
             try:
@@ -70,26 +72,13 @@ class _Answer:
         while some := await self.reader.read(65536):
             yield Output(1, some)
 
-    async def _cut(self) -> AsyncIterator[Output]:
-        have = b""
-        async for part in self.parts():
-            if not self.head.is_framed:
-                yield Output(1, part)
-                continue
-            have += part
-            while len(have) >= FRAME_HEAD:
-                stream, length = parse_frame(have[:FRAME_HEAD])
-                if len(have) < FRAME_HEAD + length:
-                    break
-                yield Output(stream, have[FRAME_HEAD:FRAME_HEAD + length])
-                have = have[FRAME_HEAD + length:]
-
     def close(self) -> None:
         self.writer.close()
 
 
 async def _read_head(reader: asyncio.StreamReader) -> Head:
-    while True:
+    total = 0
+    while total <= MAX_HEAD:
         try:
             text = await reader.readuntil(b"\r\n\r\n")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -97,21 +86,24 @@ async def _read_head(reader: asyncio.StreamReader) -> Head:
         head = parse_head(text.rstrip(b"\r\n").split(b"\r\n"))
         if head.status != 100:
             return head
+        total += len(text)
+    raise Unreachable("the answer's head is too long")
 
 
 class _Asker:
-    def __init__(self, path: str):
-        self.path = path
+    def __init__(self, place: Place):
+        self.place = place
 
     async def begin(self, call: Call) -> _Answer:
         try:
             reader, writer = await asyncio.open_unix_connection(
-                self.path, limit=MAX_HEAD)
+                self.place.path, limit=MAX_HEAD)
         except OSError as error:
             raise Unreachable(
-                f"no daemon at '{self.path}': {error}; 'cordon serve' starts "
+                f"no daemon at '{self.place.path}': {error}; 'cordon serve' starts "
                 "one") from error
         try:
+            self.place.check(writer.get_extra_info("socket"))
             writer.write(call.encode())
             try:
                 await writer.drain()
@@ -331,9 +323,10 @@ class AsyncBox:
         return await self._asker.data(_calls.box(self.id, "files", path=path))
 
     async def put_tar(self, path: str, data: bytes,
-                      no_overwrite: bool = False) -> None:
+                      no_overwrite: bool = False,
+                      owners: bool = False) -> None:
         await self._asker.ask(_calls.put_tar(self.id, path, data,
-                                             no_overwrite))
+                                             no_overwrite, owners))
 
     async def stat(self, path: str) -> Mapping[str, Any]:
         return dict(await self._asker.ask(_calls.box(self.id, "stat",
@@ -380,8 +373,9 @@ class AsyncClient:
     """As `cordon.Client`; each method is awaited."""
 
     def __init__(self, socket: str | None = None):
-        self.socket = socket or default_socket()
-        self._asker = _Asker(self.socket)
+        place = Place.find(socket)
+        self.socket = place.path
+        self._asker = _Asker(place)
 
     async def version(self) -> str:
         return str((await self._asker.ask(Call("GET", "/v1/version")))

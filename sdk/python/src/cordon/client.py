@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, Callable, Iterator, Mapping
 
 from . import _calls
 from ._calls import CodeLike, Command
-from ._wire import (FRAME_HEAD, MAX_HEAD, Call, Head, decode, default_socket,
-                    parse_chunk_size, parse_frame, parse_head)
+from ._wire import (FRAME_HEAD, MAX_HEAD, Call, Frames, Head, Place,
+                    decode, parse_chunk_size, parse_frame, parse_head)
 from .errors import CordonError, Unreachable
 from .types import BoxInfo, ExecInfo, Output, Result
 
@@ -77,7 +77,9 @@ class _Answer:
         """The frames of a stream; of a terminal, bytes as they come."""
         if self.head.status != 101 and (self.head.is_chunked or
                                         self.head.length is not None):
-            yield from _frames(self.parts(), self.head.is_framed)
+            frames = Frames(self.head.is_framed)
+            for part in self.parts():
+                yield from frames.cut(part)
             return
         while self.head.is_framed:
             head = self.file.read(FRAME_HEAD)
@@ -93,26 +95,11 @@ class _Answer:
         self.sock.close()
 
 
-def _frames(parts: Iterator[bytes], is_framed: bool) -> Iterator[Output]:
-    have = b""
-    for part in parts:
-        if not is_framed:
-            yield Output(1, part)
-            continue
-        have += part
-        while len(have) >= FRAME_HEAD:
-            stream, length = parse_frame(have[:FRAME_HEAD])
-            if len(have) < FRAME_HEAD + length:
-                break
-            yield Output(stream, have[FRAME_HEAD:FRAME_HEAD + length])
-            have = have[FRAME_HEAD + length:]
-
-
 class _Asker:
     """Sends requests."""
 
-    def __init__(self, path: str, timeout: float | None):
-        self.path, self.timeout = path, timeout
+    def __init__(self, place: Place, timeout: float | None):
+        self.place, self.timeout = place, timeout
 
     @contextmanager
     def open(self, call: Call) -> Iterator[_Answer]:
@@ -126,7 +113,8 @@ class _Asker:
         sock = sockets.socket(sockets.AF_UNIX)
         sock.settimeout(self.timeout)
         try:
-            sock.connect(self.path)
+            sock.connect(self.place.path)
+            self.place.check(sock)
             try:
                 sock.sendall(call.encode())
             except BrokenPipeError:
@@ -135,7 +123,7 @@ class _Asker:
         except OSError as error:
             sock.close()
             raise Unreachable(
-                f"no answer from the daemon at '{self.path}': {error}; "
+                f"no answer from the daemon at '{self.place.path}': {error}; "
                 "'cordon serve' starts one") from error
         except BaseException:
             sock.close()
@@ -354,8 +342,9 @@ class Box:
         return self._asker.data(_calls.box(self.id, "files", path=path))
 
     def put_tar(self, path: str, data: bytes,
-                no_overwrite: bool = False) -> None:
-        self._asker.ask(_calls.put_tar(self.id, path, data, no_overwrite))
+                no_overwrite: bool = False, owners: bool = False) -> None:
+        self._asker.ask(_calls.put_tar(self.id, path, data, no_overwrite,
+                                       owners))
 
     def stat(self, path: str) -> Mapping[str, Any]:
         return dict(self._asker.ask(_calls.box(self.id, "stat", path=path)))
@@ -411,8 +400,9 @@ class Client:
 
     def __init__(self, socket: str | None = None,
                  timeout: float | None = None):
-        self.socket = socket or default_socket()
-        self._asker = _Asker(self.socket, timeout)
+        place = Place.find(socket)
+        self.socket = place.path
+        self._asker = _Asker(place, timeout)
 
     def version(self) -> str:
         return str(self._asker.ask(Call("GET", "/v1/version"))["version"])

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the client is told. Each event is sent as it happens, and the gate
+ * waits where the client is slow: no record is lost, and a box that makes many
+ * has to wait itself. A client that is gone ends the gate.
+ */
+
+#include "gate/gate.h"
+
+/* `e` has everything but its type. */
+void events_send(struct gate *g, const struct gate_event *e);
+/* The same, as a question. */
+void events_ask(struct gate *g, const struct gate_event *e);
+
+/*
+ * After a denial was sent: 0, or for how many milliseconds nothing more may be
+ * taken from the box, lest it fills the ledger.
+ */
+uint64_t events_denial_pause(struct gate *g);
