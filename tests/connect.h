@@ -67,6 +67,15 @@ static void be_daemon(const struct served *s)
 	_exit(127);
 }
 
+static void show_log(const struct served *s)
+{
+	char text[160];
+
+	(void)fflush(stdout);
+	(void)snprintf(text, sizeof(text), "sed 's/^/# /' '%s/log'", s->dir);
+	(void)!system(text);
+}
+
 static void launch(struct served *s)
 {
 	struct cordon_error err = { 0 };
@@ -82,6 +91,7 @@ static void launch(struct served *s)
 	if (!s->c) {
 		printf("# no daemon: %s\n", err.text);
 		(void)kill(s->pid, SIGTERM);
+		show_log(s);
 		_exit(1);
 	}
 }
@@ -93,6 +103,7 @@ static void serve(struct served *s)
 	(void)strcpy(s->dir, "/tmp/cordon-connect-XXXXXX");
 	if (!getenv("CORDON_BUILD") || !mkdtemp(s->dir)) {
 		printf("# CORDON_BUILD is not set, or no directory\n");
+		(void)fflush(stdout);
 		_exit(1);
 	}
 	(void)chmod(s->dir, 0755);
