@@ -44,7 +44,6 @@ static const int calls[] = {
 	SYS_sendmsg,
 	SYS_close,
 	SYS_accept4,
-	SYS_socket,
 	SYS_connect,
 	SYS_bind,
 	SYS_shutdown,
@@ -53,7 +52,6 @@ static const int calls[] = {
 	SYS_getsockname,
 	SYS_getpeername,
 	SYS_fcntl,
-	SYS_ioctl,
 	SYS_pipe2,
 	SYS_dup,
 	SYS_ppoll,
@@ -86,7 +84,6 @@ static const int calls[] = {
 	SYS_geteuid,
 	SYS_getgid,
 	SYS_getegid,
-	SYS_tgkill,
 	SYS_exit,
 	SYS_exit_group,
 };
@@ -148,6 +145,11 @@ int gate_confine(unsigned long *ret_nofile, struct err *err)
 	static const unsigned int ioctls[] = { FIONBIO, FIONREAD, FIOCLEX };
 	/* abort() is a signal to oneself. */
 	const unsigned int self = (unsigned int)getpid();
+	const struct allow_only only[] = {
+		{ SYS_socket, 0, families, ARRAY_SIZE(families) },
+		{ SYS_ioctl, 1, ioctls, ARRAY_SIZE(ioctls) },
+		{ SYS_tgkill, 0, &self, 1 },
+	};
 
 	if (set_limits(ret_nofile, err) < 0 || leave_root(err) < 0 ||
 	    caps_drop_held(err) < 0)
@@ -155,11 +157,8 @@ int gate_confine(unsigned long *ret_nofile, struct err *err)
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(err, errno, "give up new privileges");
-	if (enter_landlock(err) < 0 ||
-	    allow_only(SYS_socket, 0, families, ARRAY_SIZE(families), err) <
-		    0 ||
-	    allow_only(SYS_ioctl, 1, ioctls, ARRAY_SIZE(ioctls), err) < 0 ||
-	    allow_only(SYS_tgkill, 0, &self, 1, err) < 0)
+	if (enter_landlock(err) < 0)
 		return -err->code;
-	return allow_calls(calls, ARRAY_SIZE(calls), err);
+	return allow_calls(calls, ARRAY_SIZE(calls), only, ARRAY_SIZE(only),
+			   err);
 }

@@ -22,16 +22,13 @@
 
 struct conns {
 	uint32_t number; /* of the last one */
+	size_t n_used;   /* places above this one never were */
 	struct conn all[GATE_MAX_CONNS];
 };
 
-struct conns *conns_new(struct gate *g)
+struct conns *conns_new(void)
 {
-	struct conns *cs = calloc(1, sizeof(*cs));
-
-	for (size_t i = 0; cs && i < GATE_MAX_CONNS; i++)
-		cs->all[i].gate = g;
-	return cs;
+	return calloc(1, sizeof(struct conns));
 }
 
 /* Any rule for this host that wants it: each of two may have a secret. */
@@ -56,11 +53,8 @@ bool conn_must_inspect(const struct conn *c)
 
 static void release(struct conn *c)
 {
-	struct gate *g = c->gate;
-
 	free(c->early);
 	memset(c, 0, sizeof(*c));
-	c->gate = g;
 }
 
 static void on_handle_closed(uv_handle_t *h)
@@ -129,12 +123,16 @@ static bool is_living(const struct conn *c)
 	return c->state != CONN_FREE && c->state != CONN_OVER;
 }
 
-/* Each one has been told: nothing is left to do. */
+/*
+ * Each one has been told: nothing is left to do. The client hears it now, and
+ * not when the kernel has taken this process apart.
+ */
 static void exit_if_last(const struct gate *g)
 {
-	for (size_t i = 0; i < GATE_MAX_CONNS; i++)
+	for (size_t i = 0; i < g->conns->n_used; i++)
 		if (is_living(&g->conns->all[i]))
 			return;
+	(void)shutdown(g->client, SHUT_RDWR);
 	_exit(0);
 }
 
@@ -229,10 +227,12 @@ static size_t room(const struct gate *g)
 
 static struct conn *find_free(struct gate *g)
 {
-	for (size_t i = 0; i < room(g); i++)
-		if (g->conns->all[i].state == CONN_FREE)
-			return &g->conns->all[i];
-	return NULL;
+	struct conns *cs = g->conns;
+
+	for (size_t i = 0; i < cs->n_used; i++)
+		if (cs->all[i].state == CONN_FREE)
+			return &cs->all[i];
+	return cs->n_used < room(g) ? &cs->all[cs->n_used++] : NULL;
 }
 
 /* The address that the box dialled, IPv4 as ::ffff:a.b.c.d. */
@@ -340,9 +340,8 @@ static void ask(struct conn *c)
 		conn_timer(c, on_ask_timeout, wait);
 }
 
-static void begin(struct conn *c, int fd)
+static void begin(struct conn *c, struct gate *g, int fd)
 {
-	struct gate *g = c->gate;
 	const int one = 1;
 
 	*c = (struct conn){ .gate = g,
@@ -386,7 +385,7 @@ void conns_take(struct gate *g, int fd)
 		refuse_one_more(g, fd);
 		return;
 	}
-	begin(c, fd);
+	begin(c, g, fd);
 	if (local_address(fd, c->address, &c->port) < 0) {
 		conn_over(c, GATE_R_RESET);
 		return;
@@ -407,7 +406,7 @@ void conns_take(struct gate *g, int fd)
 
 void conns_answered(struct gate *g)
 {
-	for (size_t i = 0; i < GATE_MAX_CONNS; i++)
+	for (size_t i = 0; i < g->conns->n_used; i++)
 		if (g->conns->all[i].state == CONN_ASKING)
 			ask_look(&g->conns->all[i]);
 }
@@ -415,7 +414,7 @@ void conns_answered(struct gate *g)
 void conns_drain(struct gate *g)
 {
 	g->is_ending = true;
-	for (size_t i = 0; i < GATE_MAX_CONNS; i++) {
+	for (size_t i = 0; i < g->conns->n_used; i++) {
 		struct conn *c = &g->conns->all[i];
 
 		if (c->state == CONN_RELAYING && c->out.is_shut)
@@ -429,7 +428,7 @@ void conns_drain(struct gate *g)
 void conns_end(struct gate *g)
 {
 	g->is_ending = true;
-	for (size_t i = 0; i < GATE_MAX_CONNS; i++)
+	for (size_t i = 0; i < g->conns->n_used; i++)
 		if (is_living(&g->conns->all[i]))
 			conn_cut(&g->conns->all[i], GATE_R_RESET);
 	exit_if_last(g);
@@ -484,7 +483,7 @@ static void judge_again(struct conn *c)
 
 void conns_judge_again(struct gate *g)
 {
-	for (size_t i = 0; i < GATE_MAX_CONNS; i++)
+	for (size_t i = 0; i < g->conns->n_used; i++)
 		if (is_living(&g->conns->all[i]))
 			judge_again(&g->conns->all[i]);
 }

@@ -84,7 +84,7 @@ struct conn {
 	uint64_t received;
 };
 
-struct conns *conns_new(struct gate *g);
+struct conns *conns_new(void);
 /* Judges a new connection; `fd` is its from here on. */
 void conns_take(struct gate *g, int fd);
 /* Somebody was answered: whoever waits for that goes on. */

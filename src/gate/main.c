@@ -29,7 +29,7 @@ static int make_tables(struct gate *g, struct err *err)
 	g->names = names_new();
 	g->usage = usage_new();
 	g->questions = questions_new();
-	g->conns = conns_new(g);
+	g->conns = conns_new();
 	g->dns = dns_server_new(g);
 	g->listeners = listeners_new(g);
 	g->pipes = pipes_new();

@@ -29,55 +29,63 @@
 #error "which audit architecture is this?"
 #endif
 
-static int install(struct uapi_fprog *prog, struct err *err)
+struct program {
+	size_t n;
+	struct uapi_filter table[4 * ALLOW_MAX];
+};
+
+static void add(struct program *p, uint16_t code, uint8_t no, uint32_t value)
 {
-	if (prctl(PR_SET_SECCOMP, MODE_FILTER, prog, 0, 0) < 0)
-		return err_errno(err, errno, "install the system call filter");
-	return 0;
+	p->table[p->n++] = (struct uapi_filter){ code, 0, no, value };
 }
 
-int allow_only(int call, int arg, const unsigned int *values, size_t n,
-	       struct err *err)
+/* The value that was loaded is `value`: allowed. */
+static void add_allowed(struct program *p, uint32_t value)
 {
-	struct uapi_filter table[2 * ALLOW_MAX + 8];
-	struct uapi_fprog prog = { .filter = table };
-	size_t at = 0;
-
-	if (n > ALLOW_MAX)
-		return err_set(err, E2BIG, "more than %d values", ALLOW_MAX);
-	table[at++] = (struct uapi_filter){ LOAD, 0, 0, AT_NR };
-	table[at++] = (struct uapi_filter){ IF_EQUAL, 1, 0, (uint32_t)call };
-	table[at++] = (struct uapi_filter){ RETURN, 0, 0, RET_ALLOW };
-	table[at++] = (struct uapi_filter){ LOAD, 0, 0,
-					    AT_ARGS + 8U * (uint32_t)arg };
-	for (size_t i = 0; i < n; i++) {
-		table[at++] = (struct uapi_filter){ IF_EQUAL, 0, 1, values[i] };
-		table[at++] = (struct uapi_filter){ RETURN, 0, 0, RET_ALLOW };
-	}
-	table[at++] = (struct uapi_filter){ RETURN, 0, 0, RET_ERRNO | EPERM };
-	prog.len = (unsigned short)at;
-	return install(&prog, err);
+	add(p, IF_EQUAL, 1, value);
+	add(p, RETURN, 0, RET_ALLOW);
 }
 
-int allow_calls(const int *calls, size_t n, struct err *err)
+/* Decides about this call, whatever it is called with. */
+static void add_only(struct program *p, const struct allow_only *o)
 {
-	struct uapi_filter table[2 * ALLOW_MAX + 8];
-	struct uapi_fprog prog = { .filter = table };
-	size_t at = 0;
+	add(p, IF_EQUAL, (uint8_t)(2 * o->n + 2), (uint32_t)o->call);
+	add(p, LOAD, 0, AT_ARGS + 8U * (uint32_t)o->arg);
+	for (size_t i = 0; i < o->n; i++)
+		add_allowed(p, o->values[i]);
+	add(p, RETURN, 0, RET_ERRNO | EPERM);
+}
 
-	if (n > ALLOW_MAX)
+/* Each takes at most what a place in the table has room for. */
+static bool has_room(size_t n, const struct allow_only *only, size_t n_only)
+{
+	size_t all = n + n_only;
+
+	for (size_t i = 0; i < n_only; i++)
+		all += only[i].n;
+	return all <= ALLOW_MAX;
+}
+
+int allow_calls(const int *calls, size_t n, const struct allow_only *only,
+		size_t n_only, struct err *err)
+{
+	struct program p = { 0 };
+	struct uapi_fprog prog = { .filter = p.table };
+
+	if (!has_room(n, only, n_only))
 		return err_set(err, E2BIG, "more than %d system calls",
 			       ALLOW_MAX);
-	table[at++] = (struct uapi_filter){ LOAD, 0, 0, AT_ARCH };
-	table[at++] = (struct uapi_filter){ IF_EQUAL, 1, 0, ARCH };
-	table[at++] = (struct uapi_filter){ RETURN, 0, 0, RET_KILL };
-	table[at++] = (struct uapi_filter){ LOAD, 0, 0, AT_NR };
-	for (size_t i = 0; i < n; i++) {
-		table[at++] = (struct uapi_filter){ IF_EQUAL, 0, 1,
-						    (uint32_t)calls[i] };
-		table[at++] = (struct uapi_filter){ RETURN, 0, 0, RET_ALLOW };
-	}
-	table[at++] = (struct uapi_filter){ RETURN, 0, 0, RET_ERRNO | EPERM };
-	prog.len = (unsigned short)at;
-	return install(&prog, err);
+	add(&p, LOAD, 0, AT_ARCH);
+	p.table[p.n++] = (struct uapi_filter){ IF_EQUAL, 1, 0, ARCH };
+	add(&p, RETURN, 0, RET_KILL);
+	add(&p, LOAD, 0, AT_NR);
+	for (size_t i = 0; i < n_only; i++)
+		add_only(&p, &only[i]);
+	for (size_t i = 0; i < n; i++)
+		add_allowed(&p, (uint32_t)calls[i]);
+	add(&p, RETURN, 0, RET_ERRNO | EPERM);
+	prog.len = (unsigned short)p.n;
+	if (prctl(PR_SET_SECCOMP, MODE_FILTER, &prog, 0, 0) < 0)
+		return err_errno(err, errno, "install the system call filter");
+	return 0;
 }

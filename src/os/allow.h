@@ -10,14 +10,17 @@
 
 #include "base/err.h"
 
-#define ALLOW_MAX 64
+/* Calls and values of arguments, all together. */
+#define ALLOW_MAX 80
 
-/*
- * `call` only where its argument number `arg` is one of `values`, as 32 bits;
- * else EPERM. Before allow_calls(), which takes the right to do this away.
- */
-int allow_only(int call, int arg, const unsigned int *values, size_t n,
-	       struct err *err);
+/* `call` only where its argument number `arg` is one of these, as 32 bits. */
+struct allow_only {
+	int call;
+	int arg;
+	const unsigned int *values;
+	size_t n;
+};
 
-/* Needs no_new_privs; there is no way back. At most ALLOW_MAX calls. */
-int allow_calls(const int *calls, size_t n, struct err *err);
+/* Needs no_new_privs; there is no way back. */
+int allow_calls(const int *calls, size_t n, const struct allow_only *only,
+		size_t n_only, struct err *err);

@@ -128,7 +128,7 @@ static int shut_in(struct err *err)
 	if (enter_landlock(err) < 0 ||
 	    (geteuid() == 0 ? caps_drop_all(err) : caps_drop_held(err)) < 0)
 		return -err->code;
-	return allow_calls(calls, ARRAY_SIZE(calls), err);
+	return allow_calls(calls, ARRAY_SIZE(calls), NULL, 0, err);
 }
 
 static bool is_taken(const struct order *o)
