@@ -697,6 +697,30 @@ TEST(text_with_an_end)
 }
 
 /* Nobody can pass on what comes after it, so nobody waits for that. */
+TEST(who_leaves_before_a_word_is_recorded_so)
+{
+	const struct linger now = { .l_onoff = 1, .l_linger = 0 };
+	struct gate_event e;
+	struct box b;
+
+	box_init(&b);
+	(void)box_allow(&b, "api.test", 443);
+	box_run(&b);
+	for (int i = 0; i < 2; i++) {
+		int fd = dial("api.test", 443);
+
+		/* The beginning of a hello, so that nobody is dialled. */
+		say_text(fd, "\x16\x03");
+		if (i == 1)
+			(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now,
+					 sizeof(now));
+		(void)close(fd);
+		box_expect(&b, i ? GATE_E_CLOSE : GATE_E_DENIED,
+			   i ? GATE_R_LEFT : GATE_R_NO_NAME, &e);
+		CHECK_INT((long long)e.sent, 0);
+	}
+}
+
 TEST(urgent_bytes_end_a_relay)
 {
 	struct box b;

@@ -64,7 +64,8 @@ static bool is_denial(const struct gate_event *ev)
 	case GATE_E_REQUEST:
 		return ev->reason != GATE_OK;
 	case GATE_E_CLOSE:
-		return ev->reason != GATE_OK && ev->reason != GATE_R_RESET;
+		return ev->reason != GATE_OK && ev->reason != GATE_R_RESET &&
+		       ev->reason != GATE_R_LEFT;
 	case GATE_E_OPEN:
 	case GATE_EVENT_KINDS:
 		break;

@@ -139,11 +139,13 @@ static void exit_if_last(const struct gate *g)
 static void tell_over(struct conn *c, enum gate_reason reason)
 {
 	/* One that left before it was let through was not refused. */
-	bool is_closed = c->is_open || reason == GATE_OK ||
-			 reason == GATE_R_RESET;
+	bool has_left = !c->is_open &&
+			(reason == GATE_OK || reason == GATE_R_RESET);
+	bool is_closed = c->is_open || has_left;
 	struct gate_event e;
 
-	conn_event(c, is_closed ? GATE_E_CLOSE : GATE_E_DENIED, reason, &e);
+	conn_event(c, is_closed ? GATE_E_CLOSE : GATE_E_DENIED,
+		   has_left ? GATE_R_LEFT : reason, &e);
 	events_send(c->gate, &e);
 	if (!is_closed)
 		listen_pause(c->gate, events_denial_pause(c->gate));

@@ -43,6 +43,8 @@ static const struct {
 	[GATE_R_REPLACED] = { "replaced", "a new policy does not allow it" },
 	[GATE_R_FULL] = { "full", "the gate has no room for more" },
 	[GATE_R_RESET] = { "reset", "one side broke the connection off" },
+	[GATE_R_LEFT] = { "left", "the program left before it was let "
+				  "through; nothing was sent" },
 };
 
 _Static_assert(ARRAY_SIZE(reasons) == GATE_REASONS, "a reason has no words");

@@ -104,6 +104,7 @@ enum gate_reason {
 	GATE_R_REPLACED,     /* a new policy does not allow it any more */
 	GATE_R_FULL,         /* the gate's own tables are full */
 	GATE_R_RESET,        /* one side broke it off */
+	GATE_R_LEFT,         /* before it was let through; nothing was sent */
 	GATE_REASONS,
 };
 
