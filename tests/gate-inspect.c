@@ -32,16 +32,6 @@ static const struct rule secret[] = {
 	  .name = "OTHER_TOKEN" },
 };
 
-static struct lab *new_lab(const struct lab *like)
-{
-	struct lab *l = malloc(sizeof(*l));
-
-	*l = *like;
-	return l;
-}
-
-#define LAB(...) new_lab(&(struct lab){ __VA_ARGS__ })
-
 /* TLS */
 
 TEST(a_request_goes_through)
@@ -350,7 +340,7 @@ TEST(no_tunnel_and_no_other_protocol)
 	static const char *const heads[] = {
 		"CONNECT api.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: api.test\r\nConnection: Upgrade\r\n"
-		"Upgrade: websocket\r\n\r\n",
+		"Upgrade: tcp\r\n\r\n",
 		"TRACE / HTTP/1.1\r\nHost: api.test\r\n\r\n",
 	};
 
@@ -678,6 +668,44 @@ TEST(a_value_in_a_body_changes_its_length)
 		  "Content-Length: 37\r\n\r\n{\"token\":\"" VALUE "\"}");
 	CHECK(!strstr(l->got, "chunked"));
 	CHECK(!strstr(l->got, "Expect"));
+}
+
+#define POST_JSON                                                              \
+	"POST /json HTTP/1.1\r\nHost: api.test\r\n"                            \
+	"Content-Type: application/json\r\n"
+
+/* No value can be put into it, and what is sent would not be what is meant. */
+TEST(a_compressed_body_where_a_field_is_declared)
+{
+	static const struct rule plain[] = {
+		{ .host = HOST, .placeholder = PLACE, .value = VALUE },
+	};
+	struct lab *l = LAB(.answers = { OK_BODY, OK_BODY });
+
+	CHECK(lab_start(l, secret, 2));
+	box_say(l, POST_JSON "Content-Encoding: gzip\r\n"
+			     "Content-Length: 2\r\n\r\n\x1f\x8b");
+	CHECK_HAS(box_hear(l, NULL), " 415 ");
+	lab_end(l);
+	CHECK_INT(l->n_got, 0);
+	CHECK_INT(l->events[0].status, 415);
+	/* What says that it is not compressed is not. */
+	l = LAB(.answers = { OK_BODY });
+	CHECK(lab_start(l, secret, 2));
+	box_say(l, POST_JSON "Content-Encoding: identity\r\n"
+			     "Content-Length: 35\r\n\r\n"
+			     "{\"token\":\"" PLACE "\"}");
+	CHECK_HAS(box_hear(l, "ok"), " 200 ");
+	lab_end(l);
+	CHECK_HAS(l->got, "{\"token\":\"" VALUE "\"}");
+	/* Where no field is declared nothing would be put in: it goes on. */
+	l = LAB(.answers = { OK_BODY });
+	CHECK(lab_start(l, plain, 1));
+	box_say(l, POST_JSON "Content-Encoding: gzip\r\n"
+			     "Content-Length: 2\r\n\r\n\x1f\x8b");
+	CHECK_HAS(box_hear(l, "ok"), " 200 ");
+	lab_end(l);
+	CHECK_HAS(l->got, "Content-Encoding: gzip\r\n");
 }
 
 TEST(a_kept_body_has_an_upper_size)

@@ -145,6 +145,7 @@ struct lab {
 	bool is_counting; /* forgets bodies, and counts them */
 	size_t n_stream;  /* sends so many bytes more, after the answer */
 	bool is_leaving;  /* after the last answer */
+	void (*serve)(struct lab *l); /* instead, after the first answer */
 
 	struct gate_table *table;
 	struct test_ca *ca;
@@ -169,6 +170,16 @@ struct lab {
 	size_t n_moved;
 	char text[1 << 18]; /* what the box read last */
 };
+
+static struct lab *new_lab(const struct lab *like)
+{
+	struct lab *l = malloc(sizeof(*l));
+
+	*l = *like;
+	return l;
+}
+
+#define LAB(...) new_lab(&(struct lab){ __VA_ARGS__ })
 
 /* the server */
 
@@ -286,10 +297,12 @@ static void *run_server(void *arg)
 		if (i == 0 || !is_100(l->answers[i - 1]))
 			start = l->n_got;
 		goes_on = serve_read(l, start, is_interim) &&
-			  serve_answer(l, start, i) &&
+			  serve_answer(l, start, i) && !l->serve &&
 			  i + 1 < ARRAY_SIZE(l->answers) &&
 			  (!l->is_leaving || l->answers[i + 1]);
 	}
+	if (l->serve && l->is_server_shaken)
+		l->serve(l);
 	if (l->far.ssl)
 		(void)SSL_shutdown(l->far.ssl);
 	SSL_free(l->far.ssl);
