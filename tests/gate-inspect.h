@@ -145,7 +145,9 @@ struct lab {
 	bool is_counting; /* forgets bodies, and counts them */
 	size_t n_stream;  /* sends so many bytes more, after the answer */
 	bool is_leaving;  /* after the last answer */
-	void (*serve)(struct lab *l); /* instead, after the first answer */
+	void (*serve)(struct lab *l);  /* instead, after the first answer */
+	void (*before)(struct lab *l); /* first of all in the gate's thread */
+	void (*after)(struct lab *l);  /* last; the beginning may fail then */
 
 	struct gate_table *table;
 	struct test_ca *ca;
@@ -370,10 +372,16 @@ static void *run_gate(void *arg)
 	if (l->is_local)
 		memcpy(base.address, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1",
 		       16);
+	if (l->before)
+		l->before(l);
 	l->inspection = inspect_start(&what, &hooks, &err);
-	if (!l->inspection)
+	if (!l->inspection && !l->after)
 		abort();
+	if (!l->inspection)
+		on_lab_over(l, &(struct gate_event){ .kind = GATE_E_CLOSE });
 	(void)uv_run(&l->loop, UV_RUN_DEFAULT);
+	if (l->after)
+		l->after(l);
 	return NULL;
 }
 
@@ -485,8 +493,8 @@ static void lab_complain(const struct lab *l, const char *what)
  * Has it done in the gate's thread, again and again until it says that it is
  * done. A connection that has ended does no errands any more.
  */
-static void lab_errand(struct lab *l, void (*errand)(struct lab *l),
-		       const char *what)
+static inline void lab_errand(struct lab *l, void (*errand)(struct lab *l),
+			      const char *what)
 {
 	l->errand = errand;
 	for (int n = 0; l->errand && !l->is_over && n < LAB_WAIT_S * 1000;
