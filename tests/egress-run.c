@@ -20,6 +20,9 @@
 
 #include "base/clock.h"
 
+/* How long anything is waited for, at most. */
+#define WAIT_MS 30000
+
 static char dir[] = "/tmp/egress-run-XXXXXX";
 
 static void path_in(const char *name, char *ret)
@@ -476,12 +479,19 @@ TEST(g12_the_box_trusts_its_gate)
 	tear_down();
 }
 
+/* One that does not end in time is cancelled, and the test fails. */
 static struct cordon_result *wait_job(struct cordon_job *j)
 {
 	struct pollfd p = { .fd = cordon_job_fd(j), .events = POLLIN };
+	int64_t end = clock_us() + (int64_t)WAIT_MS * 1000;
+	bool is_done = false;
 
-	while (!cordon_job_step(j))
-		(void)poll(&p, 1, -1);
+	while (!is_done && clock_us() < end) {
+		is_done = cordon_job_step(j);
+		if (!is_done)
+			(void)poll(&p, 1, 1000);
+	}
+	CHECK(is_done && "the job ended");
 	return cordon_job_end(j);
 }
 
@@ -663,6 +673,9 @@ TEST(g18_a_fork_of_the_client_does_not_keep_it)
 	if (pid == 0)
 		be_client(ready[1]);
 	client = pid;
+	CHECK(poll(&(struct pollfd){ ready[0], POLLIN, 0 }, 1, WAIT_MS) == 1 &&
+	      "the client has started a box");
+	CHECK(fcntl(ready[0], F_SETFL, O_NONBLOCK) == 0);
 	CHECK(read(ready[0], &holder, sizeof(holder)) == sizeof(holder));
 	CHECK(holder > 0);
 	CHECK_INT(count_gates(), 1);

@@ -161,7 +161,9 @@ TEST(connections_and_offers)
 				 "Upgrade: websocket\r\n\r\n",
 			    &h),
 		  1);
-	CHECK(h.is_upgrade);
+	CHECK(h.is_socket && h.is_switch && !h.is_upgrade);
+	CHECK_INT(read_text(LINE "Upgrade: tcp\r\n\r\n", &h), 1);
+	CHECK(h.is_upgrade && !h.is_socket && !h.is_switch);
 	CHECK_INT(read_text(LINE "Connection: Upgrade, HTTP2-Settings\r\n"
 				 "Upgrade: h2c\r\nHTTP2-Settings: A\r\n\r\n",
 			    &h),

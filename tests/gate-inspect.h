@@ -9,7 +9,9 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -25,6 +27,8 @@
 #define HOST       "api.test"
 #define EVENTS_MAX 16
 #define GOT_MAX    (1 << 20)
+/* The longest that anybody waits here: before the test itself is killed. */
+#define LAB_WAIT_S 25
 
 /* an authority of the test's own, and a server's certificate */
 
@@ -141,13 +145,17 @@ struct lab {
 	bool is_counting; /* forgets bodies, and counts them */
 	size_t n_stream;  /* sends so many bytes more, after the answer */
 	bool is_leaving;  /* after the last answer */
+	void (*serve)(struct lab *l);  /* instead, after the first answer */
+	void (*before)(struct lab *l); /* first of all in the gate's thread */
+	void (*after)(struct lab *l);  /* last; the beginning may fail then */
 
 	struct gate_table *table;
 	struct test_ca *ca;
 	struct inspection *inspection;
 	uv_loop_t loop;
 	uv_async_t wake;
-	void (*errand)(struct lab *l); /* to be done in the gate's thread */
+	/* To be done in the gate's thread, which then sets it to NULL. */
+	void (*_Atomic errand)(struct lab *l);
 	pthread_t gate, server;
 	int box_fd, up_fd; /* the gate's ends */
 	struct stream box, far;
@@ -160,10 +168,20 @@ struct lab {
 	unsigned int n_events;
 	struct gate_event events[EVENTS_MAX];
 	struct gate_event over;
-	bool is_over;
+	atomic_bool is_over;
 	size_t n_moved;
 	char text[1 << 18]; /* what the box read last */
 };
+
+static struct lab *new_lab(const struct lab *like)
+{
+	struct lab *l = malloc(sizeof(*l));
+
+	*l = *like;
+	return l;
+}
+
+#define LAB(...) new_lab(&(struct lab){ __VA_ARGS__ })
 
 /* the server */
 
@@ -281,10 +299,12 @@ static void *run_server(void *arg)
 		if (i == 0 || !is_100(l->answers[i - 1]))
 			start = l->n_got;
 		goes_on = serve_read(l, start, is_interim) &&
-			  serve_answer(l, start, i) &&
+			  serve_answer(l, start, i) && !l->serve &&
 			  i + 1 < ARRAY_SIZE(l->answers) &&
 			  (!l->is_leaving || l->answers[i + 1]);
 	}
+	if (l->serve && l->is_server_shaken)
+		l->serve(l);
 	if (l->far.ssl)
 		(void)SSL_shutdown(l->far.ssl);
 	SSL_free(l->far.ssl);
@@ -320,9 +340,10 @@ static void on_lab_over(void *arg, const struct gate_event *e)
 static void on_lab_wake(uv_async_t *a)
 {
 	struct lab *l = a->data;
+	void (*errand)(struct lab * l) = l->errand;
 
-	if (l->errand && l->inspection)
-		l->errand(l);
+	if (errand && l->inspection)
+		errand(l);
 }
 
 static void *run_gate(void *arg)
@@ -351,10 +372,16 @@ static void *run_gate(void *arg)
 	if (l->is_local)
 		memcpy(base.address, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1",
 		       16);
+	if (l->before)
+		l->before(l);
 	l->inspection = inspect_start(&what, &hooks, &err);
-	if (!l->inspection)
+	if (!l->inspection && !l->after)
 		abort();
+	if (!l->inspection)
+		on_lab_over(l, &(struct gate_event){ .kind = GATE_E_CLOSE });
 	(void)uv_run(&l->loop, UV_RUN_DEFAULT);
+	if (l->after)
+		l->after(l);
 	return NULL;
 }
 
@@ -387,6 +414,14 @@ static bool box_tls(struct lab *l)
 	return SSL_connect(l->box.ssl) == 1;
 }
 
+/* Who waits longer for bytes gets none. */
+static void bound_reads(int fd)
+{
+	const struct timeval t = { .tv_sec = LAB_WAIT_S };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+}
+
 /* Starts all of it; whether the box could shake hands. */
 static bool lab_start(struct lab *l, const struct rule *rules, size_t n)
 {
@@ -407,6 +442,8 @@ static bool lab_start(struct lab *l, const struct rule *rules, size_t n)
 	l->box_fd = near[1];
 	l->up_fd = far[0];
 	l->far.fd = far[1];
+	bound_reads(l->box.fd);
+	bound_reads(l->far.fd);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)uv_loop_init(&l->loop);
 	(void)uv_async_init(&l->loop, &l->wake, on_lab_wake);
@@ -432,6 +469,9 @@ static const char *box_hear(struct lab *l, const char *end)
 		ssize_t r = stream_read(&l->box, l->text + n,
 					sizeof(l->text) - 1 - n);
 
+		if (r < 0 && errno == EAGAIN)
+			printf("# in %d s no '%s' came\n", LAB_WAIT_S,
+			       end ? end : "end of the connection");
 		if (r <= 0)
 			break;
 		n += (size_t)r;
@@ -440,10 +480,44 @@ static const char *box_hear(struct lab *l, const char *end)
 	return l->text;
 }
 
-static void lab_errand(struct lab *l, void (*errand)(struct lab *l))
+/* What is waited for in vain is said, with what became of the connection. */
+static void lab_complain(const struct lab *l, const char *what)
+{
+	printf("# waited for %s; the connection %s (reason %u), %u events\n",
+	       what, l->is_over ? "is over" : "goes on",
+	       (unsigned int)l->over.reason, l->n_events);
+	tap_bad++;
+}
+
+/*
+ * Has it done in the gate's thread, again and again until it says that it is
+ * done. A connection that has ended does no errands any more.
+ */
+static inline void lab_errand(struct lab *l, void (*errand)(struct lab *l),
+			      const char *what)
 {
 	l->errand = errand;
-	(void)uv_async_send(&l->wake);
+	for (int n = 0; l->errand && !l->is_over && n < LAB_WAIT_S * 1000;
+	     n++) {
+		(void)uv_async_send(&l->wake);
+		(void)usleep(1000);
+	}
+	if (l->errand)
+		lab_complain(l, what);
+}
+
+/* A thread that does not end cannot be left behind: the test ends then. */
+static void lab_join(struct lab *l, pthread_t thread, const char *what)
+{
+	struct timespec end;
+
+	(void)clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += LAB_WAIT_S;
+	if (pthread_timedjoin_np(thread, NULL, &end) == 0)
+		return;
+	lab_complain(l, what);
+	(void)fflush(NULL);
+	_exit(1);
 }
 
 /* The box leaves; everybody else has to follow. */
@@ -452,8 +526,8 @@ static void lab_end(struct lab *l)
 	if (l->box.ssl)
 		(void)SSL_shutdown(l->box.ssl);
 	(void)close(l->box.fd);
-	(void)pthread_join(l->gate, NULL);
-	(void)pthread_join(l->server, NULL);
+	lab_join(l, l->gate, "the gate to end");
+	lab_join(l, l->server, "the server to end");
 	CHECK(l->is_over);
 	CHECK_INT(l->over.kind, GATE_E_CLOSE);
 	CHECK_INT(l->n_moved, l->over.sent + l->over.received);

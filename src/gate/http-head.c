@@ -245,8 +245,30 @@ static void read_connection(struct http_head *h)
 			h->is_close = true;
 		if (has_word(h->fields[i].value, "keep-alive"))
 			is_kept = true;
+		if (has_word(h->fields[i].value, "upgrade"))
+			h->is_switch = true;
 	}
 	h->is_close = h->is_close || !is_kept;
+}
+
+/* An offer of h2c may be passed over, as any proxy does. */
+static void read_upgrade(struct http_head *h)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->n_fields; i++) {
+		const struct http_field *f = &h->fields[i];
+
+		if (!http_is(&f->name, "upgrade"))
+			continue;
+		n++;
+		if (http_is(&f->value, "websocket"))
+			h->is_socket = true;
+		else if (!http_is(&f->value, "h2c"))
+			h->is_upgrade = true;
+	}
+	if (h->is_socket && n > 1)
+		h->is_upgrade = true;
 }
 
 /* The second reader. */
@@ -346,9 +368,6 @@ static int read_expect(struct http_head *h)
 	if (f && !http_is(&f->value, "100-continue"))
 		return wrong(h, "an Expect that is not 100-continue");
 	h->is_waiting = f && h->minor >= 1;
-	f = http_find(h, "upgrade");
-	/* An offer of h2c may be passed over, as any proxy does. */
-	h->is_upgrade = f && !http_is(&f->value, "h2c");
 	return 0;
 }
 
@@ -363,6 +382,7 @@ int http_read_request(const char *data, size_t len, struct http_head *ret)
 	    read_framing(ret) < 0 || read_expect(ret) < 0)
 		return -EINVAL;
 	read_connection(ret);
+	read_upgrade(ret);
 	if (!is_agreed(data, ret, HTTP_REQUEST, target))
 		return wrong(ret, "a head that another parser reads otherwise");
 	return 1;
@@ -400,6 +420,7 @@ int http_read_answer(const char *data, size_t len, bool is_bare,
 	if (read_status_line(first, ret) < 0 || read_framing(ret) < 0)
 		return -EINVAL;
 	read_connection(ret);
+	read_upgrade(ret);
 	if (!is_agreed(data, ret, HTTP_RESPONSE, first))
 		return wrong(ret, "a head that another parser reads otherwise");
 	if (is_bare || ret->status < 200 || ret->status == 204 ||

@@ -57,7 +57,9 @@ struct http_head {
 	bool has_length; /* said, even if no body follows (HEAD, 304) */
 	bool is_close;   /* the last one of its connection */
 	bool is_waiting; /* Expect: 100-continue */
-	bool is_upgrade; /* wants another protocol */
+	bool is_switch;  /* Connection has "upgrade" */
+	bool is_socket;  /* Upgrade is "websocket" */
+	bool is_upgrade; /* ... or another protocol, or more than one */
 	size_t n_fields;
 	struct http_field fields[HTTP_FIELDS_MAX];
 	const char *wrong; /* after -EINVAL */

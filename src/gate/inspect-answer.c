@@ -51,6 +51,9 @@ static void put_framing(struct inspection *i, const struct http_head *h,
 	else if (h->has_length && !is_empty)
 		(void)buf_printf(out, "Content-Length: %llu\r\n",
 				 (unsigned long long)h->length);
+	if (h->status == 101)
+		(void)buf_puts(out, "Connection: Upgrade\r\n"
+				    "Upgrade: websocket\r\n");
 	if (h->status < 200)
 		return;
 	if (i->is_last)
@@ -73,10 +76,29 @@ static void put_head(struct inspection *i, const struct http_head *h)
 	secret_masks_cover(&i->masks, out->data + start, out->len - start);
 }
 
+/* Only what was asked for, and agreed to in so many words. */
+static bool take_switch(struct inspection *i, const struct http_head *h)
+{
+	bool may_extend = inspect_may_extend(i);
+
+	if (!i->accept[0])
+		return fail(i, GATE_R_HTTP, "the server changed the protocol");
+	if (!ws_is_agreed(h, i->accept, may_extend))
+		return fail(i, GATE_R_HTTP,
+			    "the server changed to a protocol that is not the "
+			    "WebSocket asked for");
+	i->put = HTTP_NO_BODY;
+	put_head(i, h);
+	side_take(&i->up, h->size);
+	inspect_tell(i, h->status);
+	inspect_socket(i, may_extend);
+	return true;
+}
+
 static bool take_interim(struct inspection *i, const struct http_head *h)
 {
 	if (h->status == 101)
-		return fail(i, GATE_R_HTTP, "the server changed the protocol");
+		return take_switch(i, h);
 	if (++i->n_interim > INTERIM_MAX)
 		return fail(i, GATE_R_HTTP, "the server does not answer");
 	i->put = HTTP_NO_BODY;
@@ -208,6 +230,7 @@ bool inspect_answer(struct inspection *i)
 		[ANSWER_NONE] = take_nothing,
 		[ANSWER_HEAD] = take_head,
 		[ANSWER_BODY] = take_body,
+		[ANSWER_SOCKET] = inspect_socket_down,
 	};
 
 	bool moved = take[i->answer](i);

@@ -10,6 +10,7 @@
 #include "gate/inspect.h"
 #include "gate/inspect-side.h"
 #include "gate/secret.h"
+#include "gate/websocket.h"
 
 enum request_state {
 	REQUEST_HEAD, /* to come */
@@ -17,12 +18,14 @@ enum request_state {
 	REQUEST_KEPT, /* kept: a field of it will be replaced */
 	REQUEST_LEFT, /* of a kept body, bytes are left to send */
 	REQUEST_DONE,
+	REQUEST_SOCKET, /* frames of a WebSocket, from here on */
 };
 
 enum answer_state {
 	ANSWER_NONE, /* nothing was asked */
 	ANSWER_HEAD,
 	ANSWER_BODY,
+	ANSWER_SOCKET,
 };
 
 struct inspection {
@@ -73,6 +76,12 @@ struct inspection {
 	struct buf whole; /* that body, with the value in it */
 	size_t whole_at;
 	size_t n_kept; /* bytes of both that were counted */
+
+	/* a WebSocket */
+	char accept[WS_ACCEPT_SIZE]; /* its server's word; empty: not asked */
+	struct ws_frames frames_up, frames_down;
+	struct secret_watch watch_control;
+	bool is_up_shut; /* the box has ended, and upstream was told */
 };
 
 /* How long each side may take. Tests make it shorter. */
@@ -80,6 +89,8 @@ struct inspect_times {
 	int head_ms;   /* hands, and a head once it began */
 	int idle_ms;   /* between requests */
 	int still_ms;  /* in an exchange, without any byte */
+	int socket_ms; /* in a WebSocket, without any byte */
+	int half_ms;   /* the same when the box has ended */
 	int linger_ms; /* after the last byte */
 	int tick_ms;   /* how often that is looked at */
 };
@@ -94,6 +105,8 @@ bool inspect_request(struct inspection *i);
 bool inspect_answer(struct inspection *i);
 bool inspect_kept(struct inspection *i);
 bool inspect_left(struct inspection *i);
+bool inspect_socket_up(struct inspection *i);
+bool inspect_socket_down(struct inspection *i);
 
 /* A refusal: answered if nothing was yet, told, and often the end. */
 struct inspect_no {
@@ -116,6 +129,10 @@ bool inspect_begin(struct inspection *i, const struct buf *whole);
 bool inspect_keep(struct inspection *i, const char *data);
 /* It is sent, or refused: wipes it. */
 void inspect_forget_kept(struct inspection *i);
+/* From now on it is a WebSocket. */
+void inspect_socket(struct inspection *i, bool may_extend);
+/* Its frames may be compressed: there are no secrets to be looked for. */
+bool inspect_may_extend(const struct inspection *i);
 /* Tells the event of this request, once. */
 void inspect_tell(struct inspection *i, unsigned int status);
 /* Sends what is left for the box, then ends. */

@@ -111,10 +111,18 @@ static bool is_in_clear(const struct inspection *i)
 
 static bool check_protocol(const struct inspection *i, struct inspect_no *no)
 {
+	char accept[WS_ACCEPT_SIZE];
+
 	*no = (struct inspect_no){ .status = 403, .reason = GATE_R_HTTP };
 	if (i->head.is_upgrade) {
 		no->detail = "another protocol is asked for, which cannot be "
 			     "looked into";
+		return false;
+	}
+	if (i->head.is_socket && !ws_is_asked(&i->head, accept)) {
+		no->status = 400;
+		no->detail = "a WebSocket that is not asked for as RFC 6455 "
+			     "has it";
 		return false;
 	}
 	no->reason = GATE_R_CLEAR;
@@ -137,6 +145,20 @@ static bool check_secrets(struct inspection *i, struct inspect_no *no)
 	return false;
 }
 
+/* What the server would get has a placeholder where it wants a value. */
+static bool check_coding(const struct inspection *i, struct inspect_no *no)
+{
+	if (!secret_hides_body(i->table, i->verdict.applies, &i->head))
+		return true;
+	*no = (struct inspect_no){
+		.status = 415,
+		.reason = GATE_R_HTTP,
+		.detail = "a body that may have a secret's field cannot be "
+			  "compressed",
+	};
+	return false;
+}
+
 bool inspect_judge(struct inspection *i, struct inspect_no *no)
 {
 	http_judge(i->table, i->rule, i->host, i->port, &i->head, &i->verdict);
@@ -147,7 +169,7 @@ bool inspect_judge(struct inspection *i, struct inspect_no *no)
 				   .is_kept = true };
 	if (no->reason != GATE_OK)
 		return false;
-	return check_secrets(i, no);
+	return check_secrets(i, no) && check_coding(i, no);
 }
 
 bool inspect_reaches(struct inspection *i, struct inspect_no *no)
@@ -193,7 +215,10 @@ static void put_framing(const struct http_head *h, const struct buf *whole,
 	else if (h->framing == HTTP_LENGTH)
 		(void)buf_printf(out, "Content-Length: %llu\r\n",
 				 (unsigned long long)h->length);
-	if (h->is_close)
+	if (h->is_socket)
+		(void)buf_puts(out, "Connection: Upgrade\r\n"
+				    "Upgrade: websocket\r\n");
+	else if (h->is_close)
 		(void)buf_puts(out, "Connection: close\r\n");
 	else if (h->minor == 0)
 		(void)buf_puts(out, "Connection: keep-alive\r\n");
@@ -204,6 +229,15 @@ static bool hides_values(const struct http_slice *name)
 {
 	return http_is(name, "accept-encoding") || http_is(name, "range") ||
 	       http_is(name, "if-range");
+}
+
+static bool is_left_out(const struct inspection *i, const struct buf *whole,
+			const struct http_slice *name)
+{
+	return http_is_ours(name) || (whole && http_is(name, "expect")) ||
+	       (i->masks.n > 0 && hides_values(name)) ||
+	       (http_is(name, "sec-websocket-extensions") &&
+		!inspect_may_extend(i));
 }
 
 /* `whole`: the body, if it was kept; nobody waits for it any more then. */
@@ -222,9 +256,7 @@ static void put_head(struct inspection *i, const struct buf *whole)
 	for (size_t k = 0; k < h->n_fields; k++) {
 		const struct http_field *f = &h->fields[k];
 
-		if (http_is_ours(&f->name) ||
-		    (whole && http_is(&f->name, "expect")) ||
-		    (i->masks.n > 0 && hides_values(&f->name)))
+		if (is_left_out(i, whole, &f->name))
 			continue;
 		(void)buf_add(out, f->name.at, f->name.len);
 		(void)buf_puts(out, ": ");
@@ -256,6 +288,7 @@ bool inspect_begin(struct inspection *i, const struct buf *whole)
 		inspect_refuse(i, &too_much);
 		return false;
 	}
+	(void)ws_is_asked(&i->head, i->accept);
 	i->answer = ANSWER_HEAD;
 	i->n_interim = 0;
 	i->is_last = i->head.is_close;
@@ -384,9 +417,12 @@ static bool take_head(struct inspection *i)
 bool inspect_request(struct inspection *i)
 {
 	static bool (*const take[])(struct inspection *) = {
-		[REQUEST_HEAD] = take_head,    [REQUEST_BODY] = take_body,
-		[REQUEST_KEPT] = inspect_kept, [REQUEST_LEFT] = inspect_left,
+		[REQUEST_HEAD] = take_head,
+		[REQUEST_BODY] = take_body,
+		[REQUEST_KEPT] = inspect_kept,
+		[REQUEST_LEFT] = inspect_left,
 		[REQUEST_DONE] = NULL,
+		[REQUEST_SOCKET] = inspect_socket_up,
 	};
 
 	return take[i->request] ? take[i->request](i) : false;

@@ -42,6 +42,8 @@ struct inspect_times inspect_times = {
 	.head_ms = 30000,
 	.idle_ms = 120000,
 	.still_ms = 600000,
+	.socket_ms = 3600000,
+	.half_ms = 300000,
 	.linger_ms = 2000,
 	.tick_ms = 1000,
 };
@@ -65,6 +67,7 @@ void inspect_wipe(struct inspection *i)
 {
 	secret_masks_done(&i->masks);
 	inspect_forget_kept(i);
+	i->accept[0] = '\0';
 }
 
 static void tell_moved(struct inspection *i)
@@ -163,7 +166,8 @@ void inspect_refuse(struct inspection *i, const struct inspect_no *no)
 {
 	bool is_kept = no->is_kept && i->request == REQUEST_HEAD &&
 		       i->head.framing == HTTP_NO_BODY && !i->head.is_close;
-	bool is_answered = i->answer == ANSWER_BODY;
+	bool is_answered = i->answer == ANSWER_BODY ||
+			   i->answer == ANSWER_SOCKET;
 
 	i->event.reason = (uint8_t)no->reason;
 	if (no->reason == GATE_R_PLACEHOLDER)
@@ -368,6 +372,10 @@ static void check_time(struct inspection *i)
 	} else if (i->request == REQUEST_HEAD &&
 		   is_late(i->head_at, t->head_ms)) {
 		refuse_slow(i);
+	} else if (i->answer == ANSWER_SOCKET) {
+		if (is_late(i->moved_at,
+			    i->is_up_shut ? t->half_ms : t->socket_ms))
+			inspect_end(i, GATE_R_TIME);
 	} else if (is_late(i->moved_at, is_idle ? t->idle_ms : t->still_ms)) {
 		inspect_end(i, is_idle ? GATE_OK : GATE_R_TIME);
 	}
@@ -473,4 +481,7 @@ void inspect_table(struct inspection *i, const struct gate_table *t, int rule)
 	if (i->request != REQUEST_HEAD)
 		http_home(t, rule, i->host, i->port, i->verdict.applies);
 	i->verdict.rule = rule;
+	/* A WebSocket has no next request that could be judged by it. */
+	if (i->accept[0])
+		inspect_end(i, GATE_R_REPLACED);
 }

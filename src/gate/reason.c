@@ -34,8 +34,8 @@ static const struct {
 	[GATE_R_TIME] = { "time", "nothing was said for too long" },
 	[GATE_R_CERTIFICATE] = { "certificate",
 				 "the server's certificate is not trusted" },
-	[GATE_R_PLACEHOLDER] = { "placeholder",
-				 "a secret's placeholder for another host" },
+	[GATE_R_PLACEHOLDER] = { "placeholder", "a secret's placeholder where "
+						"it may not stand" },
 	[GATE_R_CLEAR] = { "secret_in_clear",
 			   "a secret is not sent without TLS, but to port 80 "
 			   "or to this machine" },

@@ -20,6 +20,7 @@ static const struct {
 	{ 403, "Forbidden" },
 	{ 408, "Request Timeout" },
 	{ 413, "Content Too Large" },
+	{ 415, "Unsupported Media Type" },
 	{ 431, "Request Header Fields Too Large" },
 	{ 502, "Bad Gateway" },
 	{ 503, "Service Unavailable" },

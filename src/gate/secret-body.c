@@ -42,19 +42,40 @@ bool secret_is_form(const struct http_slice *type)
 	return http_is(&t, "application/x-www-form-urlencoded");
 }
 
-bool secret_wants_body(const struct gate_table *t, const bool *applies,
-		       const struct http_head *h)
+/* It is of a kind that has fields, and a rule declares one. */
+static bool has_field(const struct gate_table *t, const bool *applies,
+		      const struct http_head *h)
 {
 	const struct http_field *type = http_find(h, "content-type");
 
 	if (!type || h->framing == HTTP_NO_BODY ||
-	    http_find(h, "content-encoding") ||
 	    (!secret_is_json(&type->value) && !secret_is_form(&type->value)))
 		return false;
 	for (int i = 0; i < (int)t->n_rules && i < GATE_MAX_RULES; i++)
 		if (applies[i] && t->rules[i].placeholder && t->rules[i].body)
 			return true;
 	return false;
+}
+
+static bool is_coded(const struct http_head *h)
+{
+	for (size_t i = 0; i < h->n_fields; i++)
+		if (http_is(&h->fields[i].name, "content-encoding") &&
+		    !http_is(&h->fields[i].value, "identity"))
+			return true;
+	return false;
+}
+
+bool secret_wants_body(const struct gate_table *t, const bool *applies,
+		       const struct http_head *h)
+{
+	return !is_coded(h) && has_field(t, applies, h);
+}
+
+bool secret_hides_body(const struct gate_table *t, const bool *applies,
+		       const struct http_head *h)
+{
+	return is_coded(h) && has_field(t, applies, h);
 }
 
 /* values as the two kinds write them */

@@ -57,6 +57,9 @@ bool secret_is_sendable(const char *value);
 /* Whether this body has a declared field, so that it must be kept whole. */
 bool secret_wants_body(const struct gate_table *t, const bool *applies,
 		       const struct http_head *h);
+/* The same, but it is compressed: no field of it can be found. */
+bool secret_hides_body(const struct gate_table *t, const bool *applies,
+		       const struct http_head *h);
 /* secret-body.c: the body with values put in. 0 or -errno. */
 int secret_put_body(const struct gate_table *t, const bool *applies,
 		    bool is_json, const char *data, size_t len,

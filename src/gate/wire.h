@@ -98,7 +98,7 @@ enum gate_reason {
 	GATE_R_RATE,         /* quota */
 	GATE_R_TIME,         /* too slow to say what it wants */
 	GATE_R_CERTIFICATE,  /* upstream's could not be verified */
-	GATE_R_PLACEHOLDER,  /* a secret's placeholder for another host */
+	GATE_R_PLACEHOLDER,  /* a secret's placeholder where it may not be */
 	GATE_R_CLEAR,        /* a secret's host, without TLS */
 	GATE_R_NOT_APPROVED, /* asked, and refused or not answered */
 	GATE_R_REPLACED,     /* a new policy does not allow it any more */

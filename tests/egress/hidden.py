@@ -165,6 +165,71 @@ print('found', found)
         is_in("environ", doc["stdout"])
 
 
+# A client in a few lines: what it is told goes to its output.
+LIVE = """
+import base64, os, socket, ssl, sys
+def connect(path, *more):
+    s = ssl.create_default_context().wrap_socket(
+        socket.create_connection(('api.test', 443), 8), server_hostname='api.test')
+    key = base64.b64encode(os.urandom(16)).decode()
+    s.sendall('\\r\\n'.join((
+        f'GET {path} HTTP/1.1', 'Host: api.test', 'Upgrade: websocket',
+        'Connection: Upgrade', 'Sec-WebSocket-Version: 13',
+        'Sec-WebSocket-Key: ' + key, *more, '', '')).encode())
+    f = s.makefile('rwb')
+    print(f.readline().decode().strip())
+    while f.readline() not in (b'\\r\\n', b''):
+        pass
+    return f
+def say(f, text):
+    mask = os.urandom(4)
+    f.write(b'\\x81' + bytes([0x80 | len(text)]) + mask +
+            bytes(b ^ mask[n % 4] for n, b in enumerate(text.encode())))
+    f.flush()
+def hear(f):
+    try:
+        head = f.read(2)
+        print(f.read(head[1]).decode() if len(head) == 2 else 'the end')
+    except OSError as e:
+        print('the end')
+key = os.environ['KEY']
+f = connect('/live/a', 'Authorization: Bearer ' + key)
+hear(f)
+say(f, 'hello'); hear(f)
+say(f, 'token ' + key); hear(f)
+connect('/live/no')
+f = connect('/live/b', 'Authorization: Bearer ' + key)
+hear(f)
+f.write(b'GET /smuggled HTTP/1.1\\r\\nHost: api.test\\r\\n\\r\\n'); f.flush()
+hear(f)
+"""
+
+
+@case("secret: a WebSocket has it in its request, and never in a frame")
+def live():
+    rules = ["{host: api.test, methods: [GET], paths: [/live/a, /live/b], "
+             "secret: {env: KEY, header: Authorization}}"]
+    with keyed(rules) as box:
+        before = len(noted("live.log"))
+        doc = box.run("--cpus", "2", "--", "/usr/bin/python3", "-c", LIVE)
+        stars = "Bearer " + "*" * len(VALUE)
+        assert doc["stdout"].splitlines() == [
+            "HTTP/1.1 101 Switching Protocols", stars, "hello", "the end",
+            "HTTP/1.1 403 Forbidden",
+            "HTTP/1.1 101 Switching Protocols", stars, "the end"], doc
+        seen = noted("live.log")[before:]
+        assert seen.splitlines() == [
+            "Bearer " + VALUE, "hello", "Bearer " + VALUE], seen
+        is_not_in("smuggled", open(LAB + "/requests.log").read())
+        for why in ("placeholder", "path", "http_ambiguous"):
+            is_in(why, reasons(doc))
+        nowhere(box, doc)
+        records, _ = box.records()
+        seen = [(r.get("path"), r.get("answer"), r.get("decision"))
+                for r in records if r.get("path") == "/live/a"]
+        is_in(("/live/a", 101, "allow"), seen)
+
+
 @case("secret: git over HTTPS")
 def git():
     with keyed() as box:

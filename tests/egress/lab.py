@@ -64,6 +64,10 @@ http {{
     location /files/simple/ {{ alias {dir}/www/simple/; default_type text/html; }}
     location /files/npm/ {{ alias {dir}/www/npm/; default_type application/json; }}
     location /git/ {{ proxy_pass http://127.0.0.1:8418/; }}
+    location /live/ {{
+      proxy_pass http://127.0.0.1:8418; proxy_http_version 1.1;
+      proxy_set_header Connection upgrade; proxy_set_header Upgrade $http_upgrade;
+    }}
     location /echo {{ proxy_pass http://127.0.0.1:8418/echo; }}
   }}
   server {{

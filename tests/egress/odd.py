@@ -9,9 +9,11 @@ In the world: port 8022 speaks first, as ssh does, 8026 too and notes it; 8023 s
 listens; 8024 answers a line with its length after the other side has closed
 its half; 8025 never says anything; 5354 (DNS) says a public address the first
 time and then 127.0.0.1; 5355 never answers; 5356 answers SERVFAIL; 8418 is git
-and an echo of requests over HTTP.
+and an echo of requests over HTTP, and of a WebSocket's frames.
 """
 
+import base64
+import hashlib
 import http.server
 import os
 import socket
@@ -21,6 +23,8 @@ import sys
 import threading
 
 KIND, DIR, ADDRESS = sys.argv[1:4]
+# RFC 6455, 1.3
+WEBSOCKET = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 class Server(socketserver.ThreadingTCPServer):
@@ -105,7 +109,8 @@ def dns(port, answer):
 
 
 class Web(http.server.BaseHTTPRequestHandler):
-    """/echo says what came; anything else is git's own program."""
+    """/echo says what came, /live/ is a WebSocket that does the same;
+    anything else is git's own program."""
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
@@ -144,7 +149,32 @@ class Web(http.server.BaseHTTPRequestHandler):
         self.answer(data, status[0] if status else 200,
                     [f for f in fields if f[0] != "Status"])
 
+    def live(self):
+        """Frames are short here. The request's Authorization comes first."""
+        key = self.headers["Sec-WebSocket-Key"] + WEBSOCKET
+        accept = base64.b64encode(hashlib.sha1(key.encode()).digest())
+        self.send_response(101)
+        for name, value in (("Upgrade", "websocket"), ("Connection", "Upgrade"),
+                            ("Sec-WebSocket-Accept", accept.decode())):
+            self.send_header(name, value)
+        self.end_headers()
+        self.close_connection = True
+        auth = self.headers.get("Authorization", "none").encode()
+        with open(DIR + "/live.log", "ab") as f:
+            f.write(auth + b"\n")
+        self.wfile.write(b"\x81" + bytes([len(auth)]) + auth)
+        while len(head := self.rfile.read(6)) == 6:
+            size = head[1] & 127
+            data = bytes(b ^ head[2 + n % 4] for n, b in
+                         enumerate(self.rfile.read(size)))
+            with open(DIR + "/live.log", "ab") as f:
+                f.write(data + b"\n")
+            self.wfile.write(head[:1] + bytes([size]) + data)
+
     def do_GET(self):
+        if self.path.startswith("/live/"):
+            self.live()
+            return
         if not self.path.startswith("/echo"):
             self.git()
             return

@@ -2,9 +2,9 @@
 
 /*
  * Requests and answers as a gate reads them. The first byte says which: 'q' a
- * request, 'a' an answer, 'c' chunks, 'p' a path, 'j' and 'f' a body with a
- * secret's field, 'm' bytes that come back. What is accepted must hold what
- * the gate relies on.
+ * request, 'a' an answer, 'c' chunks, 'w' frames of a WebSocket, 'p' a path,
+ * 'j' and 'f' a body with a secret's field, 'm' bytes that come back. What is
+ * accepted must hold what the gate relies on.
  */
 
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "fuzz.h"
 #include "gate/http.h"
 #include "gate/secret.h"
+#include "gate/websocket.h"
 
 #define PLACE "CORDON-PLACEHOLDER-0001"
 #define VALUE "aab-aab-aac"
@@ -121,6 +122,31 @@ static void chunks(const char *data, size_t size)
 	MUST(ends[0] < 0 || (n[0] == n[1] && used[0] == used[1]));
 }
 
+/* The same for frames, which have no end. */
+static void frames(const char *data, size_t size)
+{
+	size_t n[2] = { 0, 0 }, used[2] = { 0, 0 };
+	bool is_bad[2];
+
+	for (int k = 0; k < 2; k++) {
+		struct ws_frames f = { .is_masked = size % 2,
+				       .may_extend = size % 3 };
+		struct http_slice piece;
+		ssize_t r = 0;
+
+		while (r >= 0 && used[k] < size) {
+			size_t step = k ? 1 : size - used[k];
+
+			r = ws_frames_take(&f, data + used[k], step, &piece);
+			MUST(r != 0);
+			used[k] += r > 0 ? (size_t)r : 0;
+			n[k] += r > 0 ? piece.len : 0;
+		}
+		is_bad[k] = r < 0;
+	}
+	MUST(is_bad[0] == is_bad[1] && n[0] == n[1]);
+}
+
 static void body(bool is_json, const char *data, size_t size)
 {
 	static const bool applies[GATE_MAX_RULES] = { true };
@@ -175,6 +201,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)http_read_answer(text, size, size % 2, &h);
 	else if (*data == 'c')
 		chunks(text, size);
+	else if (*data == 'w')
+		frames(text, size);
 	else if (*data == 'p')
 		(void)http_path_allowed((struct http_slice){ text, size },
 					table(), &table()->rules[0].paths);
