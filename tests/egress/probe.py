@@ -126,6 +126,16 @@ def relay(host, port):
                f"GET / HTTP/1.0\r\nHost: {host}\r\n\r\n")
 
 
+def is_alive(s):
+    s.setblocking(False)
+    try:
+        return s.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 def many(host, port, n):
     """Opens n connections at once; how many are still open after a word."""
     socks, alive = [], 0
@@ -141,15 +151,13 @@ def many(host, port, n):
         except OSError:
             continue
     import time
-    time.sleep(0.5)
-    for s in socks:
-        s.setblocking(False)
-        try:
-            alive += s.recv(1) != b""
-        except BlockingIOError:
-            alive += 1
-        except OSError:
-            pass
+    # A gate that refuses many takes its time: until nothing changes.
+    end, since, before = time.time() + 15, time.time(), -1
+    while time.time() < min(end, since + 1):
+        alive = sum(map(is_alive, socks))
+        if alive != before:
+            before, since = alive, time.time()
+        time.sleep(0.1)
     return str(alive)
 
 
