@@ -1014,6 +1014,28 @@ TEST(tables_that_are_none)
 	check_fails(&b, "");
 }
 
+/* Who hears a gate of the daemon may not decide for it. */
+TEST(a_final_table)
+{
+	struct box b;
+
+	box_init(&b);
+	(void)box_allow(&b, "api.test", 7);
+	b.m.t.is_final = true;
+	box_run(&b);
+	CHECK(resolve4("api.test") != 0);
+	(void)box_allow(&b, "more.test", 7);
+	box_send_table(&b, 2);
+	check_fails(&b, "final");
+	table_init(&b.m);
+	box_init(&b);
+	(void)box_allow(&b, "api.test", 7);
+	b.m.t.is_final = true;
+	box_run(&b);
+	answer(&b, 1, true);
+	check_fails(&b, "final");
+}
+
 TEST(sockets_that_are_others)
 {
 	struct gate_sockets s = { .head = { GATE_SOCKETS, 0 }, .n_ports = 1 };

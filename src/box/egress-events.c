@@ -40,6 +40,8 @@ static const char *rule_said(const struct egress *e, int32_t rule)
 {
 	const struct gate_table *t = e->before ? e->before : e->table.table;
 
+	if (rule >= 0 && (size_t)rule < e->said.n)
+		return e->said.v[rule];
 	if (!t || rule < 0 || (uint32_t)rule >= t->n_rules)
 		return NULL;
 	return gate_str(t, t->rules[rule].said);
@@ -95,7 +97,7 @@ static void record(struct egress *e, const struct gate_event *ev)
 	bool is_refusal = is_denial(ev) && ev->kind != GATE_E_CLOSE;
 	struct record_connection c = {
 		.run = e->result->id,
-		.agent = e->of->agent,
+		.agent = e->of ? e->of->agent : NULL,
 		.event = ev,
 		.is_denied = is_refusal,
 		.rule = rule_said(e, ev->rule),
@@ -110,7 +112,8 @@ static void record(struct egress *e, const struct gate_event *ev)
 		return;
 	}
 	e->n_denied += is_refusal;
-	if (recorder_connection(e->recorder, &c, &err) == 0)
+	if ((e->by.record ? e->by.record(e->by.arg, &c, &err)
+			  : recorder_connection(e->recorder, &c, &err)) == 0)
 		return;
 	(void)snprintf(text, sizeof(text),
 		       "the gate was closed: a connection could not be "
@@ -162,6 +165,12 @@ static void pause_gate(struct egress *e)
 	}
 	(void)timerfd_settime(e->pause, 0, &t, NULL);
 	listen_to_gate(e, false);
+}
+
+void egress_listen(struct egress *e)
+{
+	if (e->pause >= 0)
+		listen_to_gate(e, true);
 }
 
 static void pause_over(struct egress *e)
@@ -252,7 +261,8 @@ static void asked(struct egress *e, const struct gate_event *ev)
 	struct err err = { 0 };
 	char text[700];
 
-	for (size_t i = 0; i < EGRESS_QUESTIONS; i++) {
+	/* Of an adopted gate nobody is asked: its table is final. */
+	for (size_t i = 0; e->of && i < EGRESS_QUESTIONS; i++) {
 		if (e->questions[i].approval)
 			continue;
 		if (put_question(e, &e->questions[i], ev, &err) == 0)
@@ -263,7 +273,8 @@ static void asked(struct egress *e, const struct gate_event *ev)
 		warn(e, text);
 		break;
 	}
-	answer(e, ev->head.number, false);
+	if (e->of)
+		answer(e, ev->head.number, false);
 }
 
 static void answered(struct egress *e, struct egress_question *q)
@@ -298,6 +309,7 @@ static void gone(struct egress *e)
 	if (!e->is_ending)
 		warn(e, "the gate ended before the box; from then on no "
 			"connection could be made");
+	egress_note_more(e);
 }
 
 /* Texts end, and numbers are of what we know. */

@@ -15,6 +15,8 @@ union gate_message {
 /* `what` of a question is its place, of the gate EGRESS_QUESTIONS. */
 int egress_watch(struct egress *e, int fd, uint32_t what);
 
+/* Again, if it was not listened to for a while. */
+void egress_listen(struct egress *e);
 /* Reads what is there, some of it; the end of the gate closes the socket. */
 void egress_hear(struct egress *e);
 /* Nobody is asked any more. */

@@ -48,6 +48,7 @@ struct writer {
 	struct gate_table *t;
 	struct buf pool;
 	struct egress_table *ret;
+	const struct cordon_spec *spec;
 	const struct strv *env; /* placeholders of the table before, or NULL */
 	struct want *wants;
 	size_t n_wants;
@@ -273,10 +274,27 @@ static int note_missing(struct writer *w, const struct policy_host *h)
 		       : 0;
 }
 
+/* Of a daemon's request: what was set aside for this, and nothing else. */
+static const char *value_of(const struct writer *w, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!w->spec->is_served)
+		return getenv(name);
+	for (size_t i = 0;
+	     w->spec->secret_values && i < w->spec->secret_values->n; i++) {
+		const char *have = w->spec->secret_values->v[i];
+
+		if (strncmp(have, name, len) == 0 && have[len] == '=')
+			return have + len + 1;
+	}
+	return NULL;
+}
+
 static int add_policy_secret(struct writer *w, struct gate_rule *r,
 			     const struct policy_host *h)
 {
-	const char *value = getenv(h->secret_env);
+	const char *value = value_of(w, h->secret_env);
 
 	if (!value)
 		return note_missing(w, h);
@@ -421,7 +439,7 @@ static int add_resolve(struct writer *w, const struct policy *p)
 static int add_wanted_secret(struct writer *w, struct gate_rule *r,
 			     const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = value_of(w, name);
 
 	if (!value)
 		return err_set(w->err, EINVAL,
@@ -590,6 +608,10 @@ static int make(struct writer *w, const struct policy *p,
 	if (w->pool.error)
 		return err_set(w->err, -w->pool.error,
 			       "the gate's table cannot be written");
+	/* A daemon's front hears the gate, and is not to be obeyed by it. */
+	t->is_final = s->is_served;
+	if (s->is_served)
+		t->ask_wait_ms = 0;
 	r = write_out(w);
 	return r < 0 ? r : keep_copy(w);
 }
@@ -599,6 +621,7 @@ int egress_table_make(const struct policy *p, const struct cordon_spec *s,
 		      struct egress_table *ret, struct err *err)
 {
 	struct writer w = { .ret = ret,
+			    .spec = s,
 			    .env = before ? &before->env : NULL,
 			    .err = err };
 	int r;

@@ -62,11 +62,12 @@ static void become_gate(void *arg)
 	_exit(127);
 }
 
-static int spawn(struct egress *e, const char *path, int client, int box)
+static int spawn(const char *path, int client, int box, pid_t *ret_pid,
+		 int *ret_pidfd)
 {
 	struct uapi_clone_args args = {
 		.flags = UAPI_CLONE_CLEAR_SIGHAND | UAPI_CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&e->pidfd,
+		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
 	};
 	/* Out of the way of the numbers that they get. */
@@ -88,8 +89,20 @@ static int spawn(struct egress *e, const char *path, int client, int box)
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return pid;
-	e->pid = pid;
+	*ret_pid = pid;
 	return birth.error ? -birth.error : 0;
+}
+
+int egress_spawn(int client, int box, pid_t *ret_pid, int *ret_pidfd,
+		 struct err *err)
+{
+	char path[PATH_MAX];
+	int r;
+
+	if (program_find(GATE, path, sizeof(path), err) < 0)
+		return -err->code;
+	r = spawn(path, client, box, ret_pid, ret_pidfd);
+	return r < 0 ? err_errno(err, -r, "start '%s'", path) : 0;
 }
 
 /* It ends with its socket; one that does not is killed. */
@@ -124,16 +137,21 @@ int egress_watch(struct egress *e, int fd, uint32_t what)
 	return epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
+static int watch_gate(struct egress *e, struct err *err)
+{
+	e->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (e->epoll < 0 || egress_watch(e, e->sock, EGRESS_QUESTIONS) < 0)
+		return err_errno(err, errno, "watch the gate");
+	return 0;
+}
+
 static int start_gate(struct egress *e, struct err *err)
 {
 	_cleanup_fd_ int client = NO_FD;
 	_cleanup_fd_ int box = NO_FD;
-	char path[PATH_MAX];
 	int pair[2];
 	int r;
 
-	if (program_find(GATE, path, sizeof(path), err) < 0)
-		return -err->code;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket for the gate");
 	e->sock = pair[0];
@@ -142,13 +160,11 @@ static int start_gate(struct egress *e, struct err *err)
 		return err_errno(err, errno, "make a socket for the gate");
 	e->box = pair[0];
 	box = pair[1];
-	e->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (e->epoll < 0 || egress_watch(e, e->sock, EGRESS_QUESTIONS) < 0)
-		return err_errno(err, errno, "watch the gate");
-	r = spawn(e, path, client, box);
-	if (r < 0)
-		return err_errno(err, -r, "start '%s'", path);
-	return give_table(e, &e->table, err);
+	if (watch_gate(e, err) < 0)
+		return -err->code;
+	r = e->by.start ? e->by.start(e->by.arg, client, box, err)
+			: egress_spawn(client, box, &e->pid, &e->pidfd, err);
+	return r < 0 ? r : give_table(e, &e->table, err);
 }
 
 /* its authority */
@@ -287,7 +303,19 @@ int egress_open(struct egress *e, const struct policy *p,
 
 int egress_start(struct egress *e, struct err *err)
 {
-	return e->is_open && e->pid == 0 ? start_gate(e, err) : 0;
+	return e->is_open && e->sock < 0 ? start_gate(e, err) : 0;
+}
+
+int egress_adopt(struct egress *e, int sock, struct strv *said,
+		 struct cordon_result *result, struct err *err)
+{
+	e->sock = sock;
+	e->said = *said;
+	*said = (struct strv){ 0 };
+	e->result = result;
+	e->is_open = true;
+	result->has_gate = true;
+	return watch_gate(e, err);
 }
 
 int egress_take_box(struct egress *e)
@@ -337,23 +365,48 @@ int egress_replace(struct egress *e, const struct policy *p, struct err *err)
 	return 0;
 }
 
+void egress_close(struct egress *e, bool is_cut)
+{
+	const struct gate_head cut = { GATE_CUT, 0 };
+
+	if (!e->is_open || e->sock < 0 || e->is_ending)
+		return;
+	fd_close(&e->box);
+	egress_withdraw(e);
+	if (is_cut)
+		(void)io_send_now(e->sock, &cut, sizeof(cut), NULL, 0);
+	(void)shutdown(e->sock, SHUT_WR);
+	e->is_ending = true;
+	egress_listen(e);
+}
+
+bool egress_is_over(const struct egress *e)
+{
+	return e->sock < 0;
+}
+
+void egress_give_up(struct egress *e)
+{
+	(void)strv_add(&e->result->warnings,
+		       "the gate did not end in time; its last connections "
+		       "are not on the record");
+	if (e->pidfd >= 0)
+		(void)sys_pidfd_kill(e->pidfd, SIGKILL);
+	fd_close(&e->sock);
+	egress_note_more(e);
+}
+
 /*
  * Its last words are read to the end: each connection that was open is told
  * as closed. A gate that takes too long is killed, and that is told.
  */
 void egress_end(struct egress *e, const struct wire_outcome *o)
 {
-	const struct gate_head cut = { GATE_CUT, 0 };
 	int64_t end = clock_us() + END_MS * 1000LL;
 
 	if (!e->is_open || e->sock < 0)
 		return;
-	fd_close(&e->box);
-	egress_withdraw(e);
-	if (o->end != WIRE_BY_ITSELF)
-		(void)io_send_now(e->sock, &cut, sizeof(cut), NULL, 0);
-	(void)shutdown(e->sock, SHUT_WR);
-	e->is_ending = true;
+	egress_close(e, o->end != WIRE_BY_ITSELF);
 	egress_hear(e);
 	/* One that is still coming up has decided nothing yet. */
 	if (!e->has_begun && o->net_opened == 0) {
@@ -364,15 +417,10 @@ void egress_end(struct egress *e, const struct wire_outcome *o)
 		struct pollfd p = { .fd = e->sock, .events = POLLIN };
 		int64_t left = (end - clock_us()) / 1000;
 
-		if (left <= 0 || poll(&p, 1, (int)left) == 0) {
-			(void)strv_add(&e->result->warnings,
-				       "the gate did not end in time; its last "
-				       "connections are not on the record");
-			(void)sys_pidfd_kill(e->pidfd, SIGKILL);
-			fd_close(&e->sock);
-			break;
-		}
-		egress_hear(e);
+		if (left <= 0 || poll(&p, 1, (int)left) == 0)
+			egress_give_up(e);
+		else
+			egress_hear(e);
 	}
 	/* It is reaped in egress_done(), while the end is recorded. */
 	egress_note_more(e);
@@ -392,6 +440,7 @@ void egress_done(struct egress *e)
 	free(e->before);
 	e->before = NULL;
 	strv_done(&e->hosts);
+	strv_done(&e->said);
 	free(e->ca);
 	e->ca = NULL;
 	e->is_open = false;

@@ -14,6 +14,10 @@
  *	egress_end()    the box is dead: the last events, and the gate is gone
  *	egress_done()
  *
+ * In the daemon this is split: a preparer opens, with egress_start_by() that
+ * has the parent start the gate; the front takes over its socket
+ * (egress_adopt()), hears and ends it, with a table that is final.
+ *
  * A gate that cannot be started is an error before anything runs; one that
  * dies takes every connection with it, no new one can be made, and that is a
  * warning in the result. It ends with us, however we end.
@@ -41,14 +45,28 @@ struct egress_question {
 	struct gate_event what;
 };
 
+struct egress;
+
+/* What a daemon does in another way. */
+struct egress_by {
+	/* Starts a gate with these two as its descriptors; NULL: as ours. */
+	int (*start)(void *arg, int client, int box, struct err *err);
+	/* One record, soon on the disk; NULL: on e->recorder's ledger. */
+	int (*record)(void *arg, const struct record_connection *c,
+		      struct err *err);
+	void *arg;
+};
+
 struct egress {
 	bool is_open; /* the box has a way out */
+	struct egress_by by;
+	struct strv said; /* of an adopted one: where each rule stands */
 	struct egress_table table;
 	struct gate_table *before; /* until the gate has taken a new one */
 	struct strv hosts;         /* "api.test:443" */
 	struct spec_egress spec;   /* what the box is made with */
 	const struct policy *policy;
-	const struct cordon_spec *of;
+	const struct cordon_spec *of; /* NULL: adopted */
 	struct recorder *recorder;
 	struct cordon_result *result;
 	int sock;  /* to the gate; NO_FD: there is none, or none any more */
@@ -76,6 +94,15 @@ int egress_open(struct egress *e, const struct policy *p,
 		const struct cordon_spec *s, struct recorder *recorder,
 		struct cordon_result *result, struct err *err);
 int egress_start(struct egress *e, struct err *err);
+/*
+ * A gate that another has started and given its table. Takes `sock` and
+ * `said`; who started it ends it if it does not end by itself.
+ */
+int egress_adopt(struct egress *e, int sock, struct strv *said,
+		 struct cordon_result *result, struct err *err);
+/* The process alone, ours to reap; client and box stay the caller's. */
+int egress_spawn(int client, int box, pid_t *ret_pid, int *ret_pidfd,
+		 struct err *err);
 /* The socket for the box's init, which is the caller's then; or NO_FD. */
 int egress_take_box(struct egress *e);
 /* To be watched; NO_FD where there is nothing to see. */
@@ -88,4 +115,12 @@ int egress_replace(struct egress *e, const struct policy *p, struct err *err);
  * for a moment; what was killed has nothing more to say.
  */
 void egress_end(struct egress *e, const struct wire_outcome *o);
+/*
+ * The same without waiting: says that it is over. What is still to be heard
+ * comes to egress_step(), until egress_is_over().
+ */
+void egress_close(struct egress *e, bool is_cut);
+bool egress_is_over(const struct egress *e);
+/* The gate takes too long: what it would have said is lost, which is told. */
+void egress_give_up(struct egress *e);
 void egress_done(struct egress *e);

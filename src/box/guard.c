@@ -197,7 +197,8 @@ static void ask_rest(const struct guard *g, struct question *q)
 	req->env_from_host = (const char *const *)s->env_from_host.v;
 	req->n_env_from_host = s->env_from_host.n;
 	req->hosts = (const char *const *)s->allow_hosts.v;
-	req->n_hosts = s->allow_hosts.n;
+	/* A program more has the network that its box was given. */
+	req->n_hosts = g->by && g->by->is_exec ? 0 : s->allow_hosts.n;
 	req->secrets = (const char *const *)s->secrets.v;
 	req->n_secrets = s->secrets.n;
 	req->image = s->image                        ? s->image

@@ -50,7 +50,8 @@ struct guard_by {
 	const char *policy_name;
 	const char *state; /* the daemon's own, without links */
 	bool clamps;       /* numbers above a ceiling are lowered */
-	bool is_exec;      /* a program more; mounts were judged with the box */
+	/* A program more: mounts and hosts were judged with the box. */
+	bool is_exec;
 	bool may_not_mount; /* we are not who asks, and cannot be */
 	bool refuses_links; /* in what is mounted writable */
 	bool refuses_pipes; /* and sockets */

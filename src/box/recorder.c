@@ -389,18 +389,17 @@ static const char *protocol_of(const struct gate_event *ev)
 	return ev->method[0] ? "http" : "tcp";
 }
 
-int recorder_connection(struct recorder *r, const struct record_connection *c,
-			struct err *err)
+char *recorder_connection_members(const struct record_connection *c)
 {
 	const struct gate_event *ev = c->event;
 	struct buf out;
 	struct json j = { .out = &out };
 
-	if (!r->ledger)
-		return 0;
 	buf_init(&out, 64 << 10);
 	json_open(&j, NULL, '{');
 	json_str(&j, "run", c->run);
+	if (c->box)
+		json_str(&j, "box", c->box);
 	if (c->agent)
 		json_str(&j, "agent", c->agent);
 	json_str(&j, "decision", c->is_denied ? "deny" : "allow");
@@ -421,7 +420,24 @@ int recorder_connection(struct recorder *r, const struct record_connection *c,
 		json_int(&j, "bytes_out", (int64_t)ev->sent);
 		json_int(&j, "duration_ms", (int64_t)(ev->us / 1000));
 	}
-	return append(r->ledger, "connection", &j, err);
+	json_close(&j, '}');
+	if (!out.error)
+		return buf_take(&out);
+	buf_done(&out);
+	return NULL;
+}
+
+int recorder_connection(struct recorder *r, const struct record_connection *c,
+			struct err *err)
+{
+	_cleanup_free_ char *members = NULL;
+
+	if (!r->ledger)
+		return 0;
+	members = recorder_connection_members(c);
+	return members ? ledger_append(r->ledger, "connection", members, NULL,
+				       err)
+		       : err_set(err, ENOMEM, "out of memory");
 }
 
 static int write_end(struct ledger *l, const struct cordon_result *result,

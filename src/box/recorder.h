@@ -56,11 +56,14 @@ int recorder_start(struct recorder *r, const struct cordon_spec *s,
 /* One decision of the box's gate; not yet on the disk. */
 struct record_connection {
 	const char *run;
+	const char *box; /* of a daemon; NULL: none */
 	const char *agent;
 	const struct gate_event *event;
 	bool is_denied;
 	const char *rule;
 };
+/* Its members for ledger_append(), the caller's; NULL: no memory. */
+char *recorder_connection_members(const struct record_connection *c);
 int recorder_connection(struct recorder *r, const struct record_connection *c,
 			struct err *err);
 

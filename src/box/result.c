@@ -167,8 +167,8 @@ static void put_limits(struct json *j, const struct cordon_result *r)
 	json_close(j, '}');
 }
 
-void result_add_denial(struct cordon_result *r, const char *what,
-		       const char *reason, const char *text)
+static void add_refused(struct cordon_result *r, const char *what,
+			const char *reason, const char *text, uint64_t count)
 {
 	struct refused *d;
 
@@ -176,7 +176,7 @@ void result_add_denial(struct cordon_result *r, const char *what,
 		d = &r->refused[i];
 		if (strcmp(d->what, what) == 0 &&
 		    strcmp(d->reason, reason) == 0) {
-			d->count++;
+			d->count += count;
 			return;
 		}
 	}
@@ -186,13 +186,30 @@ void result_add_denial(struct cordon_result *r, const char *what,
 		    ? &r->refused[r->n_refused]
 		    : NULL;
 	if (!d || !(d->what = strdup(what))) {
-		r->n_refused_more++;
+		r->n_refused_more += count;
 		return;
 	}
 	d->reason = reason;
 	d->text = text;
-	d->count = 1;
+	d->count = count;
 	r->n_refused++;
+}
+
+void result_add_denial(struct cordon_result *r, const char *what,
+		       const char *reason, const char *text)
+{
+	add_refused(r, what, reason, text, 1);
+}
+
+void result_add_denials(struct cordon_result *r, const struct cordon_result *of)
+{
+	if (!of)
+		return;
+	r->has_gate = r->has_gate || of->has_gate;
+	for (size_t i = 0; i < of->n_refused; i++)
+		add_refused(r, of->refused[i].what, of->refused[i].reason,
+			    of->refused[i].text, of->refused[i].count);
+	r->n_refused_more += of->n_refused_more;
 }
 
 /* What no gate sees: the kernel itself refused it. */
@@ -215,7 +232,7 @@ static void put_unseen(struct json *j, const struct cordon_result *r)
 	json_close(j, '}');
 }
 
-static void put_refused(struct json *j, const struct cordon_result *r)
+void result_put_refused(struct json *j, const struct cordon_result *r)
 {
 	for (size_t i = 0; i < r->n_refused; i++) {
 		const struct refused *d = &r->refused[i];
@@ -249,7 +266,7 @@ static void put_lists(struct json *j, const struct cordon_result *r)
 	json_close(j, ']');
 	json_open(j, "denials", '[');
 	put_unseen(j, r);
-	put_refused(j, r);
+	result_put_refused(j, r);
 	for (size_t i = 0; i < r->violations.n; i++) {
 		json_open(j, NULL, '{');
 		json_str(j, "layer", "mount");

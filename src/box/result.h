@@ -111,6 +111,12 @@ void result_take_limits(struct cordon_result *r, const struct cordon_spec *s);
 /* One more; what has no room or no memory is counted. */
 void result_add_denial(struct cordon_result *r, const char *what,
 		       const char *reason, const char *text);
+/* Those of another's gate, if it had one; NULL: nobody's. */
+void result_add_denials(struct cordon_result *r,
+			const struct cordon_result *of);
+/* The list `denials` of the document, as far as it is the gate's. */
+struct json;
+void result_put_refused(struct json *j, const struct cordon_result *r);
 /* A copy of what a capture has kept, which is empty then. */
 void stream_take(struct stream *s, struct capture *c);
 void stream_done(struct stream *s);

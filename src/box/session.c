@@ -340,14 +340,24 @@ int session_ask_usage(struct session *s,
 	return ask_question(s, WIRE_USAGE, 0, &q);
 }
 
-int session_files(struct session *s, int sock)
+static int send_socket(struct session *s, uint32_t type, int sock)
 {
-	const struct wire_ask ask = { .type = WIRE_FILES, .job = s->number };
+	const struct wire_ask ask = { .type = type, .job = s->number };
 	int r = send_ask(s->all, &ask, &sock, 1);
 
 	if (r == 0)
 		(void)close(sock);
 	return r;
+}
+
+int session_files(struct session *s, int sock)
+{
+	return send_socket(s, WIRE_FILES, sock);
+}
+
+int session_gate(struct session *s, int sock)
+{
+	return send_socket(s, WIRE_GATE, sock);
 }
 
 void session_close(struct session *s, bool keep)

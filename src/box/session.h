@@ -121,6 +121,13 @@ int session_ask_usage(struct session *s,
  */
 int session_files(struct session *s, int sock);
 
+/*
+ * The socket to its gate, on which init gives that the box's sockets; of a box
+ * with WIRE_EGRESS, once, when it is ready and before any program. Closed when
+ * sent.
+ */
+int session_gate(struct session *s, int sock);
+
 /* Ends it: everything in it is killed. With `keep` its disks stay. */
 void session_close(struct session *s, bool keep);
 

@@ -190,6 +190,8 @@ struct cordon_spec {
 	const char *agent;
 	const struct guard_asker *asker;
 	const struct spec_egress *egress; /* NULL: there is no network */
+	/* NAME=VALUE: of a daemon, what the policy's secrets are */
+	const struct strv *secret_values;
 	/* Served: "SIZE SHA256" of an input that goes another way, or "open" */
 	char input_sum[96];
 };

@@ -312,6 +312,7 @@ enum wire_type {
 	WIRE_BEGUN,  /* init, keeper: it runs; fd of its terminal, if any */
 	WIRE_DONE,   /* init, keeper: a program has ended */
 	WIRE_CLOSED, /* keeper: nothing of the box is left */
+	WIRE_GATE,   /* client, keeper: fd to the box's gate, for its sockets */
 	WIRE_SWEPT,  /* client: is anything left of dead keepers? keeper: no */
 };
 

@@ -11,9 +11,11 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "box/result.h"
 #include "front/doc.h"
 #include "front/exec.h"
 #include "front/front.h"
+#include "front/gate.h"
 
 struct box *box_new(struct manager *m)
 {
@@ -58,16 +60,18 @@ struct box *box_ref(struct box *b)
 
 void box_unref(struct box *b)
 {
-	char *const texts[] = { b->face,    b->settings,   b->extra,
-				b->command, b->spec,       b->warnings,
-				b->clamped, b->start,      b->image,
-				b->error,   b->code,       b->input,
-				b->watches, b->violations, b->who,
-				b->programs };
+	char *const texts[] = { b->face,     b->settings,   b->extra,
+				b->command,  b->spec,       b->warnings,
+				b->clamped,  b->start,      b->image,
+				b->error,    b->code,       b->input,
+				b->watches,  b->violations, b->who,
+				b->programs, b->gate_again };
 
 	if (--b->refs > 0)
 		return;
 	box_let_go(b);
+	gate_drop(b);
+	cordon_result_free(b->net);
 	capture_done(&b->kept[0]);
 	capture_done(&b->kept[1]);
 	close_all(b);
@@ -425,6 +429,7 @@ void box_look(const struct box *b, struct box_view *ret)
 		.spec = b->spec ? b->spec : "{}",
 		.warnings = b->warnings ? b->warnings : "[]",
 		.clamped = b->clamped ? b->clamped : "[]",
+		.net = b->net,
 		.extra = b->extra,
 		.settings = b->settings,
 		.exit_code = b->exit_code,

@@ -149,6 +149,20 @@ static void put_labels(json_t *o, const json_t *settings)
 	}
 }
 
+/* Of a box, and what happened to it in one line. */
+void events_cordon(struct box *b, const char *action, const char *reason)
+{
+	json_t *o = json_pack("{s:s,s:s}", "name", b->name, "reason", reason);
+	_cleanup_free_ char *text = doc_text(o);
+
+	events_tell(b->m, &(struct event){ .type = "cordon",
+					   .action = action,
+					   .id = b->id,
+					   .owner = b->owner,
+					   .attributes = text ? text : "{}" });
+	json_decref(o);
+}
+
 /* name, image and labels; then what this event has of its own. */
 void events_box(struct box *b, const char *action, const char *name,
 		const char *value)

@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <jansson.h>
 #include <uv.h>
 
 #include "base/buf.h"
@@ -271,10 +272,14 @@ struct box {
 
 	/* what the preparer made of them */
 	char *spec, *warnings, *clamped, *start, *image;
-	char *programs;   /* JSON: only these are in it; NULL: any */
-	char *watches;    /* JSON, as the preparer wants it back: sweep.c */
-	char *who;        /* hex: whose they are, for the next daemon */
-	size_t held;      /* bytes that are counted for its owner */
+	char *programs;    /* JSON: only these are in it; NULL: any */
+	char *watches;     /* JSON, as the preparer wants it back: sweep.c */
+	char *who;         /* hex: whose they are, for the next daemon */
+	char *gate_again;  /* JSON: what its programs know of its gate, or NULL
+			    */
+	struct gate *gate; /* its way out, gate.h; NULL: there is none (now) */
+	struct cordon_result *net; /* what that refused; NULL: it had none */
+	size_t held;               /* bytes that are counted for its owner */
 	char *violations; /* JSON, a list: what the last sweep found, or NULL */
 	bool is_unswept;  /* it had a wall since */
 	bool has_pkill;   /* one of its execs waits for others to end */
@@ -405,6 +410,9 @@ void box_add(struct box *b);    /* to the list, newest first */
 void box_unlink(struct box *b); /* from it */
 void box_touch(struct box *b);
 
+/* sweep.c: into its warnings, a list of strings */
+void box_warn(struct box *b, json_t *list);
+
 /* turns.c */
 enum turn_kind { TURN_PREPARE, TURN_IMAGE, TURN_ARCHIVE, TURN_SWEEP };
 struct turn_want {
@@ -489,6 +497,8 @@ int box_open_wall(struct box *b, struct err *err);
 void box_close_wall(struct box *b);
 /* Forgets what was prepared under a policy that is no longer in force. */
 void box_renew(struct box *b);
+/* What was prepared is not to be used; the next wall is prepared anew. */
+void box_forget_blobs(struct box *b);
 /* Before a start: also what a person said yes to, for a start before. */
 void box_renew_start(struct box *b);
 /* Whether what was prepared may not be started any more. */
@@ -501,6 +511,7 @@ void box_wall_idle(struct box *b); /* files are done; maybe close it */
 void box_begin(struct box *b);
 void box_main_readable(void *arg); /* read what its main program wrote */
 void box_wall_gone(struct box *b, const struct wire_outcome *o);
+void box_gate_over(struct box *b);
 void box_end_now(struct box *b); /* kill all; the end follows */
 void box_finish(struct box *b);  /* the end was recorded: tell it */
 void box_lost(struct box *b);    /* found in the notes */
@@ -526,6 +537,7 @@ int notes_load(struct manager *m, struct err *err);
 struct box *note_parse(struct manager *m, const char *text, size_t len);
 char *note_dump(const struct box *b); /* NULL: no memory */
 /* events.c */
+void events_cordon(struct box *b, const char *action, const char *reason);
 void events_box(struct box *b, const char *action, const char *name,
 		const char *value);
 void events_free(struct manager *m);
@@ -537,8 +549,9 @@ struct end_facts {
 	int exit_code, signal;
 	const struct wire_outcome *outcome;
 	uint64_t out_bytes, err_bytes;
-	const char *violations; /* JSON, a list */
-	struct capture *kept;   /* of two streams, or NULL; they are emptied */
+	const char *violations;          /* JSON, a list */
+	const struct cordon_result *net; /* what its gate refused, or NULL */
+	struct capture *kept; /* of two streams, or NULL; they are emptied */
 };
 char *record_end(const struct end_facts *f);
 /* The same members of run.start for another run. */

@@ -30,6 +30,7 @@
 #include "box/result.h"
 #include "front/doc.h"
 #include "front/front.h"
+#include "front/gate.h"
 
 #define DRAIN_US 2000000 /* pipes of a box of which nothing is left */
 
@@ -251,6 +252,7 @@ static void main_ended(void *arg, const struct wire_outcome *o)
 		}
 	}
 	b->is_ending = true;
+	gate_close(b, o->end != WIRE_BY_ITSELF);
 	box_close_wall(b);
 	if (!b->session)
 		end_step(b);
@@ -533,6 +535,7 @@ static void record_and_finish(struct box *b, const struct verdict *v)
 		.out_bytes = b->out_bytes,
 		.err_bytes = b->err_bytes,
 		.violations = b->violations,
+		.net = b->net,
 		.kept = b->keep_output ? b->kept : NULL,
 	};
 	_cleanup_free_ char *members = NULL;
@@ -582,9 +585,20 @@ static void end_swept(struct box *b)
 	record_and_finish(b, &v);
 }
 
+/* What it refused belongs to the end, and is known now. */
+void box_gate_over(struct box *b)
+{
+	if (!b->is_ending)
+		return;
+	if (b->session)
+		end_early(b);
+	else
+		end_step(b);
+}
+
 static void end_step(struct box *b)
 {
-	if (b->session || !b->is_ending)
+	if (b->session || !b->is_ending || gate_is_open(b))
 		return;
 	if (b->out || b->err) {
 		alarm_set(b->m, &b->drain_alarm, DRAIN_US, drained_enough, b);
@@ -611,7 +625,7 @@ static void end_step(struct box *b)
 static void end_early(struct box *b)
 {
 	if (b->out || b->err || b->is_end_sent || !b->is_recorded ||
-	    b->start_err.code || box_has_watches(b))
+	    gate_is_open(b) || b->start_err.code || box_has_watches(b))
 		return;
 	b->is_end_sent = true;
 	end_swept(b);

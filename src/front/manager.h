@@ -139,6 +139,8 @@ struct box_view {
 	const char *spec;     /* JSON, effective (orders.h) */
 	const char *warnings; /* JSON list of strings */
 	const char *clamped;  /* JSON list */
+	/* What its gate refused, of its last start; NULL: it has none. */
+	const struct cordon_result *net;
 	const char *extra;    /* JSON or NULL */
 	const char *settings; /* JSON, as asked */
 	int exit_code;

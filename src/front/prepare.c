@@ -15,9 +15,11 @@
 
 #include "base/util.h"
 #include "box/prepare.h"
+#include "box/result.h"
 #include "front/doc.h"
 #include "front/exec.h"
 #include "front/front.h"
+#include "front/gate.h"
 #include "front/question.h"
 
 int box_identity(const struct box *b)
@@ -186,6 +188,7 @@ static int take_answer(struct box *b, const char *text, struct err *err)
 	set_text(&b->who, doc_str(o, "who") ? strdup(doc_str(o, "who")) : NULL);
 	set_text(&b->programs, doc_dump(o, "programs"));
 	set_text(&b->image, strdup(image ? image : "host"));
+	set_text(&b->gate_again, NULL);
 	b->was_asked = json_is_true(json_object_get(o, "asked"));
 	b->is_spent = false;
 	if (strcmp(b->face, "docker") == 0)
@@ -202,6 +205,35 @@ static int take_answer(struct box *b, const char *text, struct err *err)
 	return 0;
 }
 
+/* fds: the blobs, then the gate's. */
+static int take_blobs(struct box *b, const struct order_answer *answer,
+		      int *fds, const char *text, struct err *err)
+{
+	int n_blobs = b->has_no_main ? 1 : 2;
+	json_t *o;
+	int r;
+
+	fd_close(&b->box_fd);
+	fd_close(&b->work_fd);
+	gate_drop(b);
+	if (answer->has_gate) {
+		o = doc_parse(text, strlen(text), err);
+		r = gate_take(b, answer->number, fds + n_blobs,
+			      json_object_get(o, "gate"), err);
+		json_decref(o);
+		if (r < 0) {
+			err->code = MGR_SETUP;
+			return -err->code;
+		}
+	} else {
+		cordon_result_free(take_ptr(b->net));
+	}
+	b->box_fd = take_fd(&fds[0]);
+	if (n_blobs == 2)
+		b->work_fd = take_fd(&fds[1]);
+	return 0;
+}
+
 static void box_answer(void *arg, const struct order_answer *answer, int *fds,
 		       int n)
 {
@@ -212,18 +244,13 @@ static void box_answer(void *arg, const struct order_answer *answer, int *fds,
 	asking_over(a);
 	if (answer->err.code || answer->refused) {
 		explain(b, b->run, answer, n > 0 ? fds[n - 1] : NO_FD, &err);
-	} else if (n != (b->has_no_main ? 2 : 3)) {
+	} else if (n != (b->has_no_main ? 2 : 3) + (answer->has_gate ? 2 : 0)) {
 		(void)err_set(&err, MGR_SETUP, "the preparer's answer is cut");
 	} else {
 		_cleanup_free_ char *text = doc_read(fds[n - 1], &err);
 
-		if (text && take_answer(b, text, &err) == 0) {
-			fd_close(&b->box_fd);
-			fd_close(&b->work_fd);
-			b->box_fd = take_fd(&fds[0]);
-			if (n == 3)
-				b->work_fd = take_fd(&fds[1]);
-		}
+		if (text && take_answer(b, text, &err) == 0)
+			(void)take_blobs(b, answer, fds, text, &err);
 	}
 	a->done(a->arg, err.code ? &err : NULL);
 	asking_free(a);
@@ -356,6 +383,8 @@ static json_t *exec_request(const struct exec *e)
 	    (!e->user || doc_put(o, "as_user", json_true())) &&
 	    (!e->box->programs ||
 	     doc_put(o, "programs", parse_value(e->box->programs))) &&
+	    (!e->box->gate_again ||
+	     doc_put(o, "gate", parse_value(e->box->gate_again))) &&
 	    doc_put(o, "exec", json_true())) {
 		json_decref(command);
 		return o;

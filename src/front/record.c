@@ -27,6 +27,20 @@ static size_t take_denials(const json_t *list, struct ledger_denial *ret)
 	return n;
 }
 
+static size_t take_refused(const struct cordon_result *net,
+			   const struct wire_outcome *o, size_t n,
+			   struct ledger_denial *ret)
+{
+	if (!net)
+		return n;
+	if (o && o->net_refused && n < MAX_DENIALS)
+		ret[n++] = (struct ledger_denial){ "net", "address" };
+	for (size_t i = 0; i < net->n_refused && n < MAX_DENIALS; i++)
+		ret[n++] = (struct ledger_denial){ "net",
+						   net->refused[i].what };
+	return n;
+}
+
 /* Its first and last part, which the record then has in one piece. */
 static void take_kept(struct capture *c, struct ledger_stream *ret)
 {
@@ -61,6 +75,7 @@ char *record_end(const struct end_facts *f)
 	};
 	char *members;
 
+	end.n_denials = take_refused(f->net, o, end.n_denials, denials);
 	if (f->kept) {
 		take_kept(&f->kept[0], &end.out);
 		take_kept(&f->kept[1], &end.err);

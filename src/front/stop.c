@@ -215,8 +215,7 @@ void box_remove_now(struct box *b)
 	calls_end(&b->start_calls, &err);
 	calls_end(&b->stop_calls, NULL);
 	calls_end(&b->remove_calls, NULL);
-	fd_close(&b->box_fd);
-	fd_close(&b->work_fd);
+	box_forget_blobs(b);
 	fd_close(&b->peer_fd);
 	box_unref(b); /* of the list */
 }

@@ -57,7 +57,7 @@ static json_t *parse(const char *text, struct err *err)
 }
 
 /* Where the faces show what is to be known of a box. */
-static void add_warnings(struct box *b, json_t *list)
+void box_warn(struct box *b, json_t *list)
 {
 	json_t *all = b->warnings ? json_loads(b->warnings, 0, NULL) : NULL;
 	char *text;
@@ -99,7 +99,7 @@ static void tell(struct box *b, json_t *list)
 	if (json_array_size(list) == 0)
 		return;
 	b->violations = doc_text(list);
-	add_warnings(b, list);
+	box_warn(b, list);
 	json_array_foreach(list, i, v)
 	{
 		say("box %.12s: %s", b->id, json_string_value(v));

@@ -19,6 +19,7 @@
 #include "base/util.h"
 #include "box/result.h"
 #include "front/front.h"
+#include "front/gate.h"
 
 #define CLOSE_AFTER_US 2000000
 
@@ -58,12 +59,32 @@ static void tell_needs(struct box *b, const struct err *err)
 static void is_up(void *arg)
 {
 	struct box *b = arg;
+	struct err err = { 0 };
 
+	if (gate_begin(b, &err) < 0) {
+		err.code = MGR_SETUP;
+		tell_needs(b, &err);
+		box_close_wall(b);
+		return;
+	}
 	b->is_ready = true;
 	tell_needs(b, NULL);
 }
 
 static void need_step(struct box *b);
+
+static void close_blobs(struct box *b)
+{
+	fd_close(&b->box_fd);
+	fd_close(&b->work_fd);
+}
+
+void box_forget_blobs(struct box *b)
+{
+	close_blobs(b);
+	if (!b->session)
+		gate_drop(b);
+}
 
 static void is_down(void *arg, const struct wire_outcome *o)
 {
@@ -74,6 +95,10 @@ static void is_down(void *arg, const struct wire_outcome *o)
 	b->session = NULL;
 	b->is_ready = b->is_closing = false;
 	alarm_clear(&b->close_alarm);
+	/* A gate is for one wall, and what knows its authority too. */
+	if (b->net)
+		close_blobs(b);
+	gate_close(b, true);
 	execs_wall_gone(b, o);
 	room_give(b);
 	if (!was_ready && err.code) {
@@ -154,8 +179,7 @@ static void forget(struct box *b)
 	if (b->has_main || b->is_preparing || b->n_tars ||
 	    b->state == BOX_RUNNING || b->state == BOX_PAUSED)
 		return;
-	fd_close(&b->box_fd);
-	fd_close(&b->work_fd);
+	box_forget_blobs(b);
 	box_close_wall(b);
 }
 
@@ -195,10 +219,8 @@ static void was_prepared(void *arg, const struct err *err)
 	/* It was let in; what it grew by is counted. */
 	(void)box_hold(b, NULL);
 	/* The policy was read again meanwhile: once more. */
-	if (!err && is_outdated(b)) {
-		fd_close(&b->box_fd);
-		fd_close(&b->work_fd);
-	}
+	if (!err && is_outdated(b))
+		box_forget_blobs(b);
 	if (err)
 		tell_needs(b, err);
 	else if (b->needs)

@@ -210,9 +210,20 @@ static void end(struct gate *g)
 	conns_drain(g);
 }
 
+/* Who listens to us is not always who may decide. */
+static void refuse_more(struct gate *g)
+{
+	struct err err = { 0 };
+
+	(void)err_set(&err, EPERM, "its table was final");
+	fail(g, &err);
+}
+
 static void take(struct gate *g, const union message *m, size_t n,
 		 const int *fds, int n_fds)
 {
+	if (g->table->is_final && m->head.type != GATE_CUT)
+		refuse_more(g);
 	if (n == sizeof(m->head) && m->head.type == GATE_TABLE && n_fds == 1)
 		replace(g, fds[0], m->head.number);
 	else if (n == sizeof(m->head) && m->head.type == GATE_CUT)

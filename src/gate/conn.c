@@ -329,7 +329,7 @@ static void ask(struct conn *c)
 		return;
 	}
 	c->question = (uint32_t)q;
-	if (is_new) {
+	if (is_new && !c->gate->table->is_final) {
 		conn_event(c, GATE_E_OPEN, GATE_OK, &e);
 		e.head.number = c->question;
 		events_ask(c->gate, &e);

@@ -96,6 +96,7 @@ struct gate_table {
 	uint32_t ca_bundle;     /* PEM: whom the gate trusts upstream */
 	uint32_t ca_bundle_len; /* 0: the machine's own bundle */
 	uint32_t connections;   /* of the box at the same time */
+	uint32_t is_final;      /* no other table or answer is taken */
 	uint16_t ports[GATE_MAX_PORTS];
 	struct gate_rule rules[GATE_MAX_RULES];
 	struct gate_resolve resolve[GATE_MAX_RESOLVE];

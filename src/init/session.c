@@ -165,7 +165,7 @@ static bool hear_report(struct child *c)
 	return false;
 }
 
-static void ended(struct child *c, int status)
+static void ended(const struct init *in, struct child *c, int status)
 {
 	struct wire_told told = { .type = WIRE_DONE, .exec = c->number };
 	struct wire_outcome *o = &told.outcome;
@@ -184,11 +184,14 @@ static void ended(struct child *c, int status)
 	}
 	if (c->started)
 		o->wall_us = (uint64_t)(clock_us() - c->started);
+	/* Of the whole box: a program has no network of its own. */
+	if (init_has_gate(in) && !c->is_files)
+		net_count(o);
 	tell(&told, NULL, 0);
 	c->number = 0;
 }
 
-static void reap(void)
+static void reap(const struct init *in)
 {
 	int status;
 	pid_t pid;
@@ -196,7 +199,7 @@ static void reap(void)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		for (int i = 0; i < top; i++)
 			if (children[i].number && children[i].pid == pid)
-				ended(&children[i], status);
+				ended(in, &children[i], status);
 }
 
 /* In the child */
@@ -417,6 +420,16 @@ static void tell_caught(const struct wire_ask *ask)
 	tell(&told, NULL, 0);
 }
 
+/* Once; what cannot be given away stays here, where nobody serves it. */
+static void give_sockets(struct init *in, int *fds, int n_fds)
+{
+	if (n_fds != 1 || in->n_sockets == 0)
+		return;
+	in->gate = take_fd(&fds[0]);
+	if (stage_gate(in) < 0)
+		in->err = (struct err){ 0 };
+}
+
 static void hear(struct init *in)
 {
 	struct wire_ask ask;
@@ -448,11 +461,14 @@ static void hear(struct init *in)
 	case WIRE_CAUGHT:
 		tell_caught(&ask);
 		break;
+	case WIRE_GATE:
+		give_sockets(in, fds, n_fds);
+		break;
 	default:
 		_exit(0);
 	}
 	for (int i = 0; i < n_fds; i++)
-		(void)close(fds[i]);
+		fd_close(&fds[i]);
 }
 
 static void say_ready(const struct init *in)
@@ -489,7 +505,7 @@ void session_serve(struct init *in)
 				hear(in);
 			} else if (ev[i].data.u32 == EV_SIGNAL) {
 				(void)!read(signals, &info, sizeof(info));
-				reap();
+				reap(in);
 			} else {
 				(void)hear_report(
 					&children[ev[i].data.u32 - EV_CHILD]);

@@ -288,6 +288,8 @@ void program_done(struct keeper *k, struct program *p,
 	p->exec_errno = o->exec_errno;
 	p->step = o->step;
 	p->wall_us = o->wall_us;
+	box_of(k, p)->outcome.net_refused = o->net_refused;
+	box_of(k, p)->outcome.net_opened = o->net_opened;
 	p->deadline = p->total_deadline = p->cpu_check = p->kill_at = 0;
 	if (p->state != PROGRAM_ENDING && !p->kill_rest) {
 		tell_end(k, p, &o->err);

@@ -319,6 +319,18 @@ static void request_files(struct keeper *k, struct box *b,
 	(void)program_start(k, b, &to_init, fds, 1, &unused);
 }
 
+/* Init knows whether it has sockets to give away; without one it has a wall. */
+static void request_gate(struct keeper *k, struct box *b, const int *fds,
+			 int n_fds)
+{
+	const struct wire_ask ask = { .type = WIRE_GATE };
+
+	if (n_fds != 1)
+		k->is_over = true;
+	else if (b->state == BOX_STAYS)
+		(void)io_send_now(b->sock, &ask, sizeof(ask), fds, 1);
+}
+
 static void tell_usage(struct keeper *k, const struct box *b, uint32_t token)
 {
 	struct wire_told told = { .type = WIRE_USAGE,
@@ -410,6 +422,9 @@ static void request_about(struct keeper *k, struct box *b,
 		break;
 	case WIRE_FILES:
 		request_files(k, b, ask, fds, n_fds);
+		break;
+	case WIRE_GATE:
+		request_gate(k, b, fds, n_fds);
 		break;
 	case WIRE_CLOSE:
 		close_box(k, b, ask->value);

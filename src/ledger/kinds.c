@@ -184,6 +184,7 @@ MEMBERS(file) = { RUN,
 		  END };
 
 MEMBERS(connection) = { OF_RUN,
+			BOX,
 			AGENT,
 			DECISION,
 			RULE,

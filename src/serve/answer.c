@@ -18,6 +18,8 @@ static void put_warnings(struct json *j, const struct answer *a)
 	json_open(j, "warnings", '[');
 	for (size_t i = 0; i < a->warnings->n; i++)
 		json_str(j, NULL, a->warnings->v[i]);
+	for (size_t i = 0; i < a->network->told.warnings.n; i++)
+		json_str(j, NULL, a->network->told.warnings.v[i]);
 	for (size_t i = 0; i < a->prepared->warnings.n; i++)
 		json_str(j, NULL, a->prepared->warnings.v[i]);
 	json_close(j, ']');
@@ -124,6 +126,7 @@ int answer_make(const struct answer *a, struct buf *out, struct err *err)
 	json_bool(&j, "keep_output",
 		  policy_list_has(&a->guard->policy->keep_text, "output"));
 	put_programs(&j, s);
+	network_put(&j, a->network);
 	rules_docker(&j, a->guard->policy);
 	sweep_put(&j, a->guard, &(struct sweep_by){ a->key, a->peer, a->who });
 	if (a->refused)

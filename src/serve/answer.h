@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "box/guard.h"
 #include "box/prepare.h"
+#include "serve/network.h"
 #include "serve/request.h"
 #include "serve/sweep.h"
 
@@ -15,6 +16,7 @@ struct answer {
 	const struct guard *guard;
 	const struct prepared *prepared;
 	const struct strv *warnings; /* ours */
+	const struct network *network;
 	enum refusal refused;
 	const struct err *why; /* of a refusal */
 	int64_t peer;

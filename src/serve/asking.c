@@ -88,6 +88,8 @@ static int list_changes(const struct cordon_spec *s, struct changes *c,
 		add_tmpfs(c, &s->tmpfs[i]);
 	for (size_t i = 0; i < s->env.n; i++)
 		add_text(c, "variable", s->env.v[i]);
+	for (size_t i = 0; i < s->allow_hosts.n; i++)
+		add_text(c, "host", s->allow_hosts.v[i]);
 	return c->is_bad ? err_set(err, ENOMEM, "out of memory") : 0;
 }
 

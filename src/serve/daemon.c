@@ -133,8 +133,11 @@ static bool on_order(struct daemon *d, const struct order *o, int *fds, int n)
 	case ORDER_READY:
 	case ORDER_DRAINED:
 	case ORDER_CANCEL:
+	case ORDER_GATE_END:
 		if (o->type == ORDER_CANCEL)
 			errand_cancel(d, o->number);
+		else if (o->type == ORDER_GATE_END)
+			gate_end(d, o->number);
 		else if (o->type == ORDER_READY)
 			on_ready(d);
 		else if (d->is_stopping)
@@ -146,7 +149,7 @@ static bool on_order(struct daemon *d, const struct order *o, int *fds, int n)
 	for (int i = 0; i < n; i++)
 		fd_close(&fds[i]);
 	return o->type == ORDER_READY || o->type == ORDER_DRAINED ||
-	       o->type == ORDER_CANCEL;
+	       o->type == ORDER_CANCEL || o->type == ORDER_GATE_END;
 }
 
 /* What waits, up to a number: signals and deaths have their turn as well. */
@@ -176,7 +179,7 @@ static bool on_front(struct daemon *d)
 
 /* ---- the loop ---- */
 
-enum { POLL_SIGNALS, POLL_FRONT, POLL_LEDGER, POLL_PARTS };
+enum { POLL_SIGNALS, POLL_FRONT, POLL_LEDGER, POLL_GATES, POLL_PARTS };
 #define POLL_ERRANDS (POLL_PARTS + PARTS)
 #define POLL_ASKED   (POLL_ERRANDS + 2 * MAX_ERRANDS)
 #define POLL_MAX     (POLL_ASKED + MAX_QUESTIONS)
@@ -188,6 +191,7 @@ static void fill(const struct daemon *d, struct pollfd *fds)
 	fds[POLL_SIGNALS].fd = d->signals;
 	fds[POLL_FRONT].fd = d->front;
 	fds[POLL_LEDGER].fd = d->ledger;
+	fds[POLL_GATES].fd = d->gate_ends;
 	for (int i = 0; i < PARTS; i++)
 		fds[POLL_PARTS + i].fd = d->parts[i].pidfd;
 	for (int i = 0; i < MAX_ERRANDS; i++)
@@ -251,6 +255,8 @@ static const char *work(struct daemon *d)
 				return part_names[i];
 		if (fds[POLL_LEDGER].revents)
 			on_ledger(d);
+		if (fds[POLL_GATES].revents)
+			gates_reap(d);
 		look_at_errands(d, fds);
 		if (fds[POLL_FRONT].revents && !on_front(d))
 			return part_names[PART_FRONT];
@@ -342,7 +348,7 @@ int serve(const struct serve_options *o)
 	d->is_root = geteuid() == 0;
 	d->own.fd = d->docker.fd = NO_FD;
 	d->state_fd = d->lock = d->front_dir = NO_FD;
-	d->front = d->ledger = NO_FD;
+	d->front = d->ledger = d->gate_ends = NO_FD;
 	for (int i = 0; i < PARTS; i++)
 		d->parts[i].pidfd = NO_FD;
 	(void)umask(077);

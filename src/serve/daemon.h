@@ -93,6 +93,29 @@ struct errand {
 	struct question *question; /* that it waits for, or NULL */
 };
 
+/* ---- gates.c: the gates of boxes, for as long as these want them ---- */
+
+#define MAX_GATES  1024
+#define GATES_PEER 320 /* of one user; the front has 256 boxes of one alive */
+
+struct gate_child {
+	pid_t pid; /* 0: this place is free */
+	int pidfd;
+	uid_t uid;
+	uint32_t number; /* of the order that it was started for */
+};
+
+struct daemon;
+
+/* For a preparer, which is answered in any case. */
+void gate_start(struct daemon *d, struct errand *e, const int *fds, int n);
+void gate_end(struct daemon *d, uint32_t number);
+/* Those that have ended; d->gate_ends is readable then. */
+void gates_reap(struct daemon *d);
+bool gates_have(const struct daemon *d, pid_t pid);
+/* All of them, and none is left when it returns. */
+void gates_kill(struct daemon *d);
+
 #define PREPARE_US     10000000
 #define MAX_PREPARERS  64
 #define PREPARERS_PEER 32 /* of one user; the front has 20 at work */
@@ -129,6 +152,8 @@ struct daemon {
 	struct who spare_who; /* whom the spare preparer has become, */
 	bool wants_spare;     /* or is to become */
 	struct question questions[MAX_QUESTIONS];
+	struct gate_child gates[MAX_GATES];
+	int gate_ends; /* an epoll of their pidfds; NO_FD: there was none yet */
 	uint64_t
 		ask_wait_us; /* of a client that does not wait long; 0: usual */
 };

@@ -326,6 +326,12 @@ static void take_answer(struct daemon *d, struct errand *e)
 		question_open(d, e, &m.ask, fds, n);
 		return;
 	}
+	if (len == sizeof(m.ask) && m.ask.type == ORDER_GATE &&
+	    e->kind != ERRAND_SPARE && !e->question) {
+		gate_start(d, e, fds, n);
+		close_all(fds, n);
+		return;
+	}
 	fd_close(&e->sock);
 	if (len == sizeof(m.answer) && !e->question &&
 	    e->kind != ERRAND_SPARE) {

@@ -28,9 +28,11 @@ enum {
 enum order_type {
 	/*
 	 * fds: the request (JSON, below), the peer's connection.
-	 * Answer, if err.code is 0: fds box, work, and the answer (JSON), less
-	 * what was not wanted. With `refused` the answer alone, and not even
-	 * that where the request could not be read; err says why in any case.
+	 * Answer, if err.code is 0: fds box, work, with `has_gate` two sockets
+	 * of the box's gate (the client's end, and init's), and the answer
+	 * (JSON), less what was not wanted. With `refused` the answer alone,
+	 * and not even that where the request could not be read; err says why
+	 * in any case.
 	 */
 	ORDER_PREPARE = 1,
 	/*
@@ -83,6 +85,16 @@ enum order_type {
 	 * unless it was on its way. Of other numbers nothing.
 	 */
 	ORDER_CANCEL,
+	/*
+	 * Preparer, to the parent: fds two sockets for a gate, which the parent
+	 * starts and answers with a struct ask_end.
+	 */
+	ORDER_GATE,
+	/*
+	 * Front: the gate of the answer to that number is to be gone. No
+	 * answer.
+	 */
+	ORDER_GATE_END,
 };
 
 struct order {
@@ -107,6 +119,7 @@ struct order_answer {
 	int32_t exit_code;
 	int32_t settled; /* enum settled */
 	char cause[16];
+	uint32_t has_gate; /* ORDER_PREPARE */
 	uint64_t position; /* of the clerk: where the ledger ends */
 	struct err err;
 };
@@ -130,6 +143,7 @@ struct order_answer {
  *	programs  with exec: those of the answer for the box, if it had any. A
  *	          person is not asked about what is not there
  *	box_only  true: only `box` is wanted, and there need be no command
+ *	gate      with exec: `env` and `trust` of the answer's for the box
  *	sweep     the `watches` of an earlier answer, when that box is dead;
  *	          goes with run, box and face alone. No blobs are made, and the
  *	          answer's document is {violations: list of strings}
@@ -152,6 +166,9 @@ struct order_answer {
  *	watches   list of {source, dev, ino, missing, since, clock, seal}:
  *	          writable volumes, to be swept when the box is dead (sweep.h)
  *	who       whose they are, sealed; where there are watches (sweep.h)
+ *	gate      of a box with a way out: {rules, where each stands; env,
+ *	          placeholders of secrets, NAME=VALUE; trust, true: it has the
+ *	          authority of its gate}
  *	message   why it was refused
  *
  * The note of ORDER_POLICY, which comes once before any answer and after each

@@ -380,6 +380,7 @@ void parts_stop(struct daemon *d)
 	errands_kill(d);
 	end_part(d, &d->parts[PART_FRONT], 0);
 	fd_close(&d->front);
+	gates_kill(d);
 	/* What the front has sent is still recorded; then both see its end. */
 	end_part(d, &d->parts[PART_CLERK], CLERK_MS);
 	fd_close(&d->ledger);
@@ -397,6 +398,8 @@ static bool is_known(const struct daemon *d, pid_t pid)
 	for (int i = 0; i < MAX_QUESTIONS; i++)
 		if (d->questions[i].pid == pid)
 			return true;
+	if (gates_have(d, pid))
+		return true;
 	for (int i = 0; i < MAX_ERRANDS; i++)
 		if (d->errands[i].kind != ERRAND_NONE &&
 		    d->errands[i].pid == pid)

@@ -41,6 +41,21 @@
 
 #define MEMORY (2ULL << 30)
 
+struct prep {
+	const struct preparer *p;
+	uid_t peer;
+	struct sweep_who who;
+	bool has_who;
+	struct request request;
+	struct guard guard;
+	struct prepared ready;
+	struct strv warnings;
+	struct strv violations; /* of a sweep */
+	struct network network;
+	enum refusal refused;
+	pid_t librarian; /* 0: none is needed */
+};
+
 /*
  * The same of a box that an earlier daemon had: who it was then, as the kernel
  * told, is under our own seal.
@@ -124,12 +139,14 @@ static void limit(void)
  * The home of who asks is what the guard must know; and where images are, for
  * one who can read them. Nothing else.
  */
-static int forget_surroundings(const struct daemon *d, uid_t uid,
-			       struct err *err)
+static int forget_surroundings(struct prep *t, uid_t uid, struct err *err)
 {
+	const struct daemon *d = t->p->d;
 	bool is_peer = d->is_root && uid != 0;
 	const struct passwd *pw;
 
+	if (network_keep_values(&t->network, d->policy, err) < 0)
+		return -err->code;
 	if (clearenv() != 0 || chdir("/") < 0 ||
 	    (!is_peer && setenv("CORDON_STATE_DIR", d->state, 1) < 0))
 		return err_errno(err, errno, "leave the daemon's directory");
@@ -144,20 +161,6 @@ static int forget_surroundings(const struct daemon *d, uid_t uid,
 }
 
 /* ---- the request ---- */
-
-struct prep {
-	const struct preparer *p;
-	uid_t peer;
-	struct sweep_who who;
-	bool has_who;
-	struct request request;
-	struct guard guard;
-	struct prepared ready;
-	struct strv warnings;
-	struct strv violations; /* of a sweep */
-	enum refusal refused;
-	pid_t librarian; /* 0: none is needed */
-};
 
 static int read_request(struct prep *t, struct err *err)
 {
@@ -261,30 +264,6 @@ static int ask_and_judge(struct prep *t, struct err *err)
 	return r < 0 ? r : asking_judge(&a, &t->guard, &t->request, err);
 }
 
-/*
- * A gate belongs to whoever runs something (box/egress.h), and a daemon has
- * none for its boxes: they have no network, and that is said.
- */
-static int check_network(struct prep *t, struct err *err)
-{
-	struct cordon_spec *s = t->guard.spec;
-
-	if (!s->has_network)
-		return 0;
-	s->has_network = false;
-	if (s->allow_hosts.n > 0 || s->secrets.n > 0 || s->wants_network) {
-		t->refused = REFUSED_INVALID;
-		return err_set(err, EOPNOTSUPP,
-			       "a box of the daemon has no network; hosts can "
-			       "be reached from 'cordon run' and the library");
-	}
-	if (strv_add(&t->warnings,
-		     "the policy allows hosts, but a box of the daemon has no "
-		     "network") < 0)
-		return err_set(err, ENOMEM, "out of memory");
-	return 0;
-}
-
 static int judge(struct prep *t, struct err *err)
 {
 	struct cordon_spec *s = t->request.spec;
@@ -303,7 +282,10 @@ static int judge(struct prep *t, struct err *err)
 	}
 	if (t->guard.spec->timeout_us && !t->guard.spec->total_us)
 		t->guard.spec->total_us = total;
-	return check_network(t, err);
+	r = network_open(&t->network, &t->request, &t->guard, err);
+	if (r < 0)
+		t->refused = t->guard.refused;
+	return r;
 }
 
 static int make_blobs(struct prep *t, struct err *err)
@@ -315,7 +297,7 @@ static int make_blobs(struct prep *t, struct err *err)
 
 	if (r < 0)
 		t->refused = t->ready.refused;
-	return r;
+	return r < 0 ? r : network_start(&t->network, err);
 }
 
 static void reply(struct prep *t, struct err *err)
@@ -328,6 +310,7 @@ static void reply(struct prep *t, struct err *err)
 				    .guard = &t->guard,
 				    .prepared = &t->ready,
 				    .warnings = &t->warnings,
+				    .network = &t->network,
 				    .refused = t->refused,
 				    .why = err,
 				    .peer = (int64_t)t->peer,
@@ -336,7 +319,7 @@ static void reply(struct prep *t, struct err *err)
 	_cleanup_fd_ int fd = NO_FD;
 	struct err why = { 0 };
 	struct buf text = { 0 };
-	int fds[3];
+	int fds[5];
 	int n = 0;
 
 	/* A request that cannot be read has no document to answer with. */
@@ -354,6 +337,11 @@ static void reply(struct prep *t, struct err *err)
 			fds[n++] = t->ready.box;
 		if (t->ready.work >= 0 && !err->code)
 			fds[n++] = t->ready.work;
+		if (t->network.egress.is_open && !err->code) {
+			a.has_gate = true;
+			fds[n++] = t->network.egress.sock;
+			fds[n++] = t->network.egress.box;
+		}
 		if (fd >= 0)
 			fds[n++] = fd;
 	}
@@ -405,7 +393,7 @@ static int settle_as(struct prep *t, const struct who *who, pid_t parent,
 		return -err->code;
 	if (child_settle(parent) < 0)
 		return err_set(err, EPERM, "shut the preparer in");
-	return forget_surroundings(d, t->peer, err);
+	return forget_surroundings(t, t->peer, err);
 }
 
 /* One that was made ahead is somebody already, and works for nobody else. */
@@ -463,6 +451,7 @@ void preparer_run(struct preparer *p)
 	struct err err = { 0 };
 
 	t.p = p;
+	network_init(&t.network, p->sock);
 	t.ready.box = NO_FD;
 	t.ready.work = NO_FD;
 	(void)prepare_all(p, &t, &err);

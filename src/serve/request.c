@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "box/spec-load.h"
 #include "ledger/read.h"
+#include "policy/values.h"
 
 #define MAX_WORDS 4096
 #define MAX_WORD  (128U << 10) /* MAX_ARG_STRLEN of the kernel */
@@ -253,6 +254,67 @@ static int take_programs(struct request *r, const struct value *v,
 	return 0;
 }
 
+/* One of ours, such as egress-table.c makes: it is worth nothing elsewhere. */
+static bool is_placeholder(const char *text)
+{
+	static const char start[] = "cordon_secret_";
+	const char *eq = strchr(text, '=');
+	char name[256];
+
+	if (!eq || (size_t)(eq - text) >= sizeof(name))
+		return false;
+	memcpy(name, text, (size_t)(eq - text));
+	name[eq - text] = '\0';
+	return value_is_env_name(name) &&
+	       strncmp(eq + 1, start, strlen(start)) == 0 &&
+	       strlen(eq + 1) == strlen(start) + 32 &&
+	       strspn(eq + 1 + strlen(start), "0123456789abcdef") == 32;
+}
+
+static int take_placeholders(struct request *r, const struct value *v)
+{
+	struct value none;
+	struct value item;
+
+	if (value_type(v) != '[')
+		return -EINVAL;
+	for (struct walk w = walk_start(v); walk_next(&w, &none, &item);) {
+		struct buf text;
+		int e = text_of(&item, 512, &text);
+
+		if (e == 0 && is_placeholder(text.data) && r->gate_env.n < 256)
+			e = strv_add(&r->gate_env, text.data);
+		else
+			e = -EINVAL;
+		buf_done(&text);
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+static int take_gate(struct request *r, const struct value *v, struct err *err)
+{
+	static const char form[] = "gate has env, a list of placeholders, and "
+				   "trust";
+	struct value name;
+	struct value item;
+
+	if (value_type(v) != '{')
+		return bad(err, form);
+	for (struct walk w = walk_start(v); walk_next(&w, &name, &item);) {
+		if (value_is(&name, "env") && r->gate_env.n == 0) {
+			if (take_placeholders(r, &item) < 0)
+				return bad(err, form);
+		} else if (!value_is(&name, "trust") ||
+			   take_bool(&item, &r->gate_trust, err) < 0) {
+			return bad(err, form);
+		}
+	}
+	r->has_gate = true;
+	return 0;
+}
+
 static int take_exec(struct request *r, const struct value *v, struct err *err)
 {
 	return take_bool(v, &r->exec, err);
@@ -362,7 +424,7 @@ static const struct {
 	{ "clamp", take_clamp },       { "exec", take_exec },
 	{ "box_only", take_box_only }, { "sweep", take_sweep },
 	{ "as_user", take_as_user },   { "programs", take_programs },
-	{ "stdin", take_stdin },
+	{ "stdin", take_stdin },       { "gate", take_gate },
 };
 
 /* Of a box that is dead nothing is prepared. */
@@ -401,6 +463,8 @@ static int take(struct request *r, const struct value *object, struct err *err)
 		return bad(err, "sweep goes with run, box and face alone");
 	if (r->has_programs && !r->exec)
 		return bad(err, "programs goes with exec");
+	if (r->has_gate && !r->exec)
+		return bad(err, "gate goes with exec");
 	if (r->exec && r->box_only)
 		return bad(err, "exec and box_only exclude each other");
 	return 0;
@@ -433,6 +497,7 @@ void request_done(struct request *r)
 {
 	cordon_spec_free(r->spec);
 	strv_done(&r->programs);
+	strv_done(&r->gate_env);
 	for (size_t i = 0; i < r->n_watches; i++)
 		free(r->watches[i].source);
 	memset(r, 0, sizeof(*r));

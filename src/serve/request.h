@@ -34,8 +34,10 @@ struct request {
 	bool as_user;         /* exec: settings name its user, not the box's */
 	struct strv programs; /* only these are in the box ... */
 	bool has_programs;    /* ... if so */
-	bool is_sweep;        /* no box: look after one that is dead */
-	bool is_late;         /* of an earlier daemon; said by the preparer */
+	struct strv gate_env; /* NAME=placeholder, of the box's secrets */
+	bool has_gate, gate_trust; /* the box has a gate, and its authority */
+	bool is_sweep;             /* no box: look after one that is dead */
+	bool is_late; /* of an earlier daemon; said by the preparer */
 	struct request_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;
 };

@@ -387,6 +387,14 @@ static void add_warnings(json_t *list, const struct box_view *v)
 	json_t *row;
 	size_t i;
 
+	if (strcmp(member_str(json_object_get(extra, "HostConfig"),
+			      "NetworkMode"),
+		   "bridge") == 0 &&
+	    strcmp(member_str(spec, "network"), "allow") != 0)
+		json_array_append_new(
+			list,
+			json_string("cordon: NetworkMode bridge: the policy "
+				    "allows no host, so there is no network"));
 	json_array_foreach(clamped, i, row)
 	{
 		char asked[64];

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "box/result.h"
 #include "face/docker/internal.h"
 #include "face/docker/routes.h"
 
@@ -307,6 +308,24 @@ static json_t *host_of(json_t *extra, json_t *spec, const struct box_view *v)
 	return h;
 }
 
+/* As in the result of a run (cordon-result(5)). */
+static json_t *denials_of(const struct cordon_result *net)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; net && i < net->n_refused; i++) {
+		const struct refused *r = &net->refused[i];
+
+		json_array_append_new(list,
+				      json_pack("{s:s,s:s,s:s,s:s,s:I}",
+						"layer", "net", "what", r->what,
+						"reason", r->reason, "message",
+						r->text, "count",
+						(json_int_t)r->count));
+	}
+	return list;
+}
+
 static json_t *ours(struct docker *d, const struct box_view *v, json_t *extra,
 		    json_t *spec)
 {
@@ -318,11 +337,12 @@ static json_t *ours(struct docker *d, const struct box_view *v, json_t *extra,
 	manager_look(d->m, &root, &m);
 	if (v->cause)
 		json_object_set_new(used, "cause", json_string(v->cause));
-	return json_pack("{s:o,s:O,s:o,s:o,s:[],s:o,s:O}", "policy",
+	return json_pack("{s:o,s:O,s:o,s:o,s:o,s:o,s:O}", "policy",
 			 member_doc(m.policy_note), "requested", extra,
 			 "settings", member_doc(v->settings), "clamped",
 			 clamped ? clamped : json_array(), "denials",
-			 "resources_used", used, "effective", spec);
+			 denials_of(v->net), "resources_used", used,
+			 "effective", spec);
 }
 
 static json_t *execs_of(struct box *b)

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/util.h"
+#include "box/result.h"
 #include "face/own/internal.h"
 
 static const char *const states[] = {
@@ -76,6 +77,10 @@ static void put_rest(struct json *j, const struct box *b,
 		json_str(j, NULL, ids[i]);
 	json_close(j, ']');
 	put_raw_or(j, "warnings", v->warnings, "[]");
+	json_open(j, "denials", '[');
+	if (v->net)
+		result_put_refused(j, v->net);
+	json_close(j, ']');
 	put_raw_or(j, "clamped", v->clamped, "[]");
 	put_raw_or(j, "settings", v->settings, "{}");
 	put_raw_or(j, "spec", v->spec, "{}");

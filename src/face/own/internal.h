@@ -101,9 +101,11 @@ char *own_doc_default(const char *json, const char *name, const char *text);
 /* result.c: the document of a run (cordon-result(5)), the caller's. */
 struct capture;
 struct wire_outcome;
+struct cordon_result;
 struct run_facts {
 	const char *id;
-	const char *spec, *warnings; /* JSON */
+	const char *spec, *warnings;     /* JSON */
+	const struct cordon_result *net; /* what its gate refused, or NULL */
 	bool is_code;
 	const struct wire_outcome *outcome;
 	const struct err *refusal; /* instead of one */

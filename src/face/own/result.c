@@ -113,6 +113,7 @@ char *own_result(const struct run_facts *f)
 		result_take_limits(r, s);
 		judge(r, s, f);
 		own_doc_list(f->warnings, NULL, &r->warnings);
+		result_add_denials(r, f->net);
 		r->has_output = f->is_code;
 		if (f->is_code)
 			add_to_both(r, f->both);

@@ -186,6 +186,7 @@ static char *document(struct running *n)
 		(void)err_set(&n->refusal, MGR_LOST, "its end was not seen");
 	f.spec = v.spec;
 	f.warnings = n->box ? v.warnings : NULL;
+	f.net = v.net;
 	f.refusal = n->refusal.code ? &n->refusal : NULL;
 	return own_result(&f);
 }
