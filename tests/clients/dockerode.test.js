@@ -169,8 +169,11 @@ test('testcontainers: start, exec, copy, logs, stop', async () => {
 	await box.copyContentToContainer([{ content: 'later', target: '/tmp/later' }]);
 	assert.equal((await box.exec(['cat', '/tmp/later'])).output, 'later');
 	const logs = await box.logs();
+	// Its socket does not keep the process awake (they unref it): the deadline does.
+	let deadline;
 	const text = await new Promise((resolve, reject) => {
 		let have = '';
+		deadline = setTimeout(() => reject(new Error(`no "ready" in: ${have}`)), 30000);
 		logs.on('data', (chunk) => {
 			have += chunk;
 			if (have.includes('ready'))
@@ -178,6 +181,7 @@ test('testcontainers: start, exec, copy, logs, stop', async () => {
 		});
 		logs.on('end', () => resolve(have)).on('error', reject);
 	});
+	clearTimeout(deadline);
 	logs.destroy();
 	assert.ok(text.includes('given content'));
 	await box.stop({ timeout: 0 });
