@@ -51,7 +51,8 @@ static int make(const char *path, bool is_file)
 	return r < 0 && errno != EEXIST ? -errno : 0;
 }
 
-int place_make(const struct init *in, const char *path, bool is_file)
+/* `path` is not there. */
+static int make_missing(const struct init *in, const char *path, bool is_file)
 {
 	char part[4096];
 	size_t len = strlen(path);
@@ -60,8 +61,6 @@ int place_make(const struct init *in, const char *path, bool is_file)
 
 	if (len >= sizeof(part))
 		return -ENAMETOOLONG;
-	if (access(path, F_OK) == 0)
-		return 0;
 	/* The nearest directory above it that is there. */
 	memcpy(part, path, len + 1);
 	do {
@@ -82,6 +81,11 @@ int place_make(const struct init *in, const char *path, bool is_file)
 	return r;
 }
 
+int place_make(const struct init *in, const char *path, bool is_file)
+{
+	return access(path, F_OK) == 0 ? 0 : make_missing(in, path, is_file);
+}
+
 /* What was mounted on the root itself would hide all the rest. */
 static int not_the_root(const struct init *in, int fd)
 {
@@ -98,20 +102,30 @@ static int not_the_root(const struct init *in, int fd)
 	return r < 0 ? r : fd;
 }
 
-int place_open(struct init *in, const char *path, bool is_file)
+/* A link may lead anywhere in the box's root, once there is no other. */
+static int open_by_link(struct init *in, const char *path, bool is_file)
 {
-	const char *below = path + strspn(path, "/");
-	int fd = open_below(in->root, below, O_PATH);
-	int r = 0;
+	int r = root_let_go(in);
+	int fd;
 
-	if (fd >= 0)
-		return fd;
-	if (fd == -ELOOP)
-		r = root_let_go(in);
 	if (r == 0)
 		r = place_make(in, path, is_file);
 	if (r < 0)
 		return r;
 	fd = open(path, O_PATH | O_CLOEXEC);
 	return fd < 0 ? -errno : not_the_root(in, fd);
+}
+
+int place_open(struct init *in, const char *path, bool is_file)
+{
+	const char *below = path + strspn(path, "/");
+	int fd = open_below(in->root, below, O_PATH);
+	int r;
+
+	if (fd == -ELOOP)
+		return open_by_link(in, path, is_file);
+	if (fd != -ENOENT)
+		return fd;
+	r = make_missing(in, path, is_file);
+	return r < 0 ? r : open_below(in->root, below, O_PATH);
 }

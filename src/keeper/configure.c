@@ -212,6 +212,8 @@ int box_configure(struct keeper *k, struct box *b, int fd, struct err *err)
 	const struct wire_head head = { .type = WIRE_SPEC };
 	struct wire_conf conf = { .type = WIRE_CONF, .stays = b->stays };
 
+	if (box_born(b, err) < 0)
+		return err_stage(err, "spawn");
 	b->spec = spec_map(fd, err);
 	if (!b->spec)
 		return err_stage(err, "spec");

@@ -115,6 +115,8 @@ struct box {
 	uint32_t host_uid;
 	uint32_t host_block; /* of its other users, if ids.many */
 	bool owns_net;       /* its network namespace came from the clone */
+	volatile int birth_error; /* why there is no init; box_born() */
+	const char *volatile birth_what;
 	struct ids ids;
 	const struct wire_box *spec; /* mapped, from READY on */
 	struct cg_box cg;
@@ -330,6 +332,8 @@ struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err);
 /* The same with the host ids of what is on a shelf. */
 struct box *box_spawn_again(struct keeper *k, struct ids ids,
 			    const struct shelf *s, struct err *err);
+/* Waits until its init runs; an error where it never will. */
+int box_born(const struct box *b, struct err *err);
 /* Opens the `tasks` that its init is to write to; the number, or -errno. */
 int box_open_tasks(struct keeper *k, const struct box *b, int *ret_fds,
 		   struct err *err);

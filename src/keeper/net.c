@@ -49,22 +49,21 @@ static int open_own(void)
 	static const char path[] = "/proc/thread-self/ns/net";
 
 	return (int)clone_call(SYS_openat, AT_FDCWD, (long)path,
-			       O_RDONLY | O_CLOEXEC);
+			       O_RDONLY | O_CLOEXEC, 0, 0);
 }
 
 static void make(void *unused)
 {
 	(void)unused;
-	(void)clone_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
+	(void)clone_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	/* Where it fails the clone will try, and say what is wrong. */
 	if (!atomic_exchange(&child.is_taken, true)) {
-		child.own = open_own();
-		if (clone_call(SYS_unshare, CLONE_NEWNET, 0, 0) == 0)
+		if (clone_call(SYS_unshare, CLONE_NEWNET, 0, 0, 0, 0) == 0)
 			child.new = open_own();
 		atomic_store(&child.is_done, true);
 	}
 	for (;;)
-		(void)clone_call(SYS_exit_group, 0, 0, 0);
+		(void)clone_call(SYS_exit_group, 0, 0, 0, 0, 0);
 }
 
 /* A new process stays for long on its parent's CPU unless it is sent away. */
@@ -89,8 +88,10 @@ void net_ahead(struct keeper *k)
 		return;
 	k->net = clone_beside(&args, make, NULL, child.stack,
 			      sizeof(child.stack));
-	if (k->net > 0)
-		(void)sched_setaffinity(k->net, sizeof(others), &others);
+	if (k->net <= 0)
+		return;
+	(void)sched_setaffinity(k->net, sizeof(others), &others);
+	child.own = open_own();
 }
 
 void net_done(struct keeper *k)

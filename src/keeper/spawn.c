@@ -3,17 +3,18 @@
 /*
  * An empty box: its groups, its namespaces and its init, which then waits.
  *
- * The child borrows the keeper's memory until it becomes init (CLONE_VM and
- * CLONE_VFORK): nothing is copied, and the keeper goes on when init runs. It
- * is born into the version 2 group. Those of version 1 are made while it works
- * (configure.c), and it moves there itself, because that is cheap, and late,
- * because whatever the kernel allocates for a process is dearer when it is
- * counted (stage_groups).
+ * The child borrows the keeper's memory until it becomes init: nothing is
+ * copied. The keeper goes on beside it, and asks before it gives the box a
+ * spec whether init has come to run (box_born). It is born into the version 2
+ * group. Those of version 1 are made while it works (configure.c), and it moves
+ * there itself, because that is cheap, and late, because whatever the kernel
+ * allocates for a process is dearer when it is counted (stage_groups).
  */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -35,13 +36,18 @@
 	(UAPI_CLONE_NEWUSER | UAPI_CLONE_NEWNS | UAPI_CLONE_NEWPID |           \
 	 UAPI_CLONE_NEWIPC | UAPI_CLONE_NEWUTS)
 
-struct birth {
+/*
+ * What a child works with until it is init; one at a time. It has no memory of
+ * its own, and must leave the library alone (os/clone.h).
+ */
+static struct {
+	_Atomic int is_borrowed; /* cleared by the kernel when it is over */
 	int sock;
 	int lock;
 	int init;
-	volatile int error; /* the child's, before it is init */
-	const char *volatile what;
-};
+	struct box *box;
+	char stack[8192] __attribute__((aligned(64)));
+} birth;
 
 static const char *const init_argv[] = { "cordon-init", NULL };
 
@@ -63,33 +69,54 @@ static void reset_signals(void)
 	} standard = { 0 };
 
 	for (int sig = 1; sig <= 64; sig++)
-		(void)syscall(SYS_rt_sigaction, sig, &standard, NULL, 8);
+		(void)clone_call(SYS_rt_sigaction, sig, (long)&standard, 0, 8,
+				 0);
 }
 
-static int child_steps(struct birth *b)
+static long child_steps(struct box *b)
 {
+	long r;
+
 	reset_signals();
-	b->what = "keep capabilities";
-	if (caps_keep_over_exec() < 0)
-		return EPERM;
-	b->what = "hand descriptors to init";
-	if (dup2(b->sock, KEEPER_INIT_SOCK) < 0)
-		return errno;
-	if (b->lock >= 0 && dup2(b->lock, KEEPER_INIT_LOCK) < 0)
-		return errno;
-	b->what = "start init";
-	(void)syscall(SYS_execveat, b->init, "", init_argv, init_env,
-		      AT_EMPTY_PATH);
-	return errno;
+	b->birth_what = "keep capabilities";
+	r = caps_keep_over_exec();
+	if (r < 0)
+		return r;
+	b->birth_what = "hand descriptors to init";
+	r = clone_call(SYS_dup3, birth.sock, KEEPER_INIT_SOCK, 0, 0, 0);
+	if (r >= 0 && birth.lock >= 0)
+		r = clone_call(SYS_dup3, birth.lock, KEEPER_INIT_LOCK, 0, 0, 0);
+	if (r < 0)
+		return r;
+	b->birth_what = "start init";
+	return clone_call(SYS_execveat, birth.init, (long)"", (long)init_argv,
+			  (long)init_env, AT_EMPTY_PATH);
 }
 
 /* In the child, with the keeper's memory. */
-static void child_main(void *arg)
+static void child_main(void *unused)
 {
-	struct birth *b = arg;
+	(void)unused;
+	birth.box->birth_error = (int)-child_steps(birth.box);
+	for (;;)
+		(void)clone_call(SYS_exit_group, 70, 0, 0, 0, 0);
+}
 
-	b->error = child_steps(b);
-	_exit(70);
+static void await_birth(void)
+{
+	int value;
+
+	while ((value = atomic_load(&birth.is_borrowed)) != 0)
+		(void)syscall(SYS_futex, &birth.is_borrowed, UAPI_FUTEX_WAIT,
+			      value, NULL, NULL, 0);
+}
+
+int box_born(const struct box *b, struct err *err)
+{
+	await_birth();
+	if (b->birth_error)
+		return err_errno(err, b->birth_error, "%s", b->birth_what);
+	return 0;
 }
 
 /*
@@ -113,13 +140,14 @@ static int wear(const struct world *w, uint32_t uid, uint32_t gid,
 	return 0;
 }
 
-static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
-		      struct err *err)
+static int clone_init(struct keeper *k, struct box *b, struct err *err)
 {
 	const struct world *w = &k->world;
 	int cgroup = cg_box_clone_fd(&k->cg, &b->cg);
 	struct uapi_clone_args args = {
-		.flags = NAMESPACES | UAPI_CLONE_PIDFD,
+		.flags = NAMESPACES | UAPI_CLONE_PIDFD |
+			 UAPI_CLONE_CHILD_CLEARTID,
+		.child_tid = (uint64_t)(uintptr_t)&birth.is_borrowed,
 		.pidfd = (uint64_t)(uintptr_t)&b->pidfd,
 		.exit_signal = SIGCHLD,
 	};
@@ -135,8 +163,11 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 		args.flags |= UAPI_CLONE_NEWNET;
 	b->owns_net = !has_net;
 	r = b->lock < 0 ? 0 : wear(w, b->host_uid, b->host_uid, w->caller);
-	if (r == 0)
-		b->pid = clone_vfork(&args, child_main, birth);
+	if (r == 0) {
+		atomic_store(&birth.is_borrowed, 1);
+		b->pid = clone_beside(&args, child_main, NULL, birth.stack,
+				      sizeof(birth.stack));
+	}
 	/* Else the next box would be born in the wrong place. */
 	if ((b->lock >= 0 &&
 	     wear(w, w->caller, w->caller_gid, w->caller) < 0) ||
@@ -145,15 +176,12 @@ static int clone_init(struct keeper *k, struct box *b, struct birth *birth,
 	if (r < 0)
 		return err_errno(err, -r, "take the box's uid");
 	if (b->pid < 0) {
+		atomic_store(&birth.is_borrowed, 0);
 		r = -b->pid;
 		b->pid = 0;
 		b->pidfd = NO_FD;
 		return err_errno(err, r, "make namespaces for a box");
 	}
-	if (r < 0)
-		return err_errno(err, -r, "give the box's uid back");
-	if (birth->error)
-		return err_errno(err, birth->error, "%s", birth->what);
 	return 0;
 }
 
@@ -213,7 +241,6 @@ static int tell_ids(const struct keeper *k, const struct box *b,
 
 static int bear(struct keeper *k, struct box *b, struct err *err)
 {
-	struct birth birth = { .lock = b->lock, .init = k->world.init };
 	_cleanup_fd_ int ours = NO_FD;
 	_cleanup_fd_ int theirs = NO_FD;
 	int pair[2];
@@ -223,8 +250,12 @@ static int bear(struct keeper *k, struct box *b, struct err *err)
 		return err_errno(err, errno, "make a socket for init");
 	ours = pair[0];
 	theirs = pair[1];
+	await_birth();
 	birth.sock = theirs;
-	r = clone_init(k, b, &birth, err);
+	birth.lock = b->lock;
+	birth.init = k->world.init;
+	birth.box = b;
+	r = clone_init(k, b, err);
 	if (r < 0)
 		return r;
 	b->sock = take_fd(&ours);
@@ -293,8 +324,11 @@ static int box_fill(struct keeper *k, struct box *b, const struct shelf *s,
 	if (bear(k, b, err) < 0)
 		return -err->code;
 	keeper_moment("birth");
-	if (map_ids(&k->world, b, err) < 0 || tell_ids(k, b, err) < 0)
+	/* Where they fail because there is no init, that is the reason. */
+	if (map_ids(&k->world, b, err) < 0 || tell_ids(k, b, err) < 0) {
+		(void)box_born(b, err);
 		return -err->code;
+	}
 	keeper_moment("ids");
 	return watch(k, b, err);
 }

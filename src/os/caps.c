@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 
 #include "base/util.h"
+#include "os/clone.h"
 #include "os/uapi.h"
 
 #define CAP_VERSION_3 0x20080522
@@ -63,18 +64,17 @@ int caps_keep_over_exec(void)
 					CAP_NET_BIND_SERVICE };
 	struct cap_header head = { CAP_VERSION_3, 0 };
 	struct cap_data data[2];
+	long r = clone_call(SYS_capget, (long)&head, (long)data, 0, 0, 0);
 
-	if (syscall(SYS_capget, &head, data) < 0)
-		return -errno;
+	if (r < 0)
+		return (int)r;
 	data[0].inheritable = data[0].permitted;
 	data[1].inheritable = data[1].permitted;
-	if (syscall(SYS_capset, &head, data) < 0)
-		return -errno;
-	for (size_t i = 0; i < ARRAY_SIZE(keep); i++)
-		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, keep[i], 0, 0) <
-		    0)
-			return -errno;
-	return 0;
+	r = clone_call(SYS_capset, (long)&head, (long)data, 0, 0, 0);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(keep); i++)
+		r = clone_call(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE,
+			       keep[i], 0, 0);
+	return (int)r;
 }
 
 int caps_over_files(bool in_force)

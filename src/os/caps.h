@@ -14,7 +14,10 @@
 /* Whether CAP_SYS_ADMIN is in force. */
 bool caps_has_sys_admin(void);
 
-/* Keeps the capabilities that set-up needs across one exec (ambient). */
+/*
+ * Keeps the capabilities that set-up needs across one exec (ambient). In a
+ * child that borrows its parent's memory (os/clone.h); -errno on failure.
+ */
 int caps_keep_over_exec(void);
 
 /*

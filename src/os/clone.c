@@ -33,13 +33,16 @@ static long call(struct uapi_clone_args *args, void (*fn)(void *), void *arg)
 	return ret;
 }
 
-long clone_call(long number, long a, long b, long c)
+long clone_call(long number, long a, long b, long c, long d, long e)
 {
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
 	long ret;
 
 	__asm__ volatile("syscall"
 			 : "=a"(ret)
-			 : "0"(number), "D"(a), "S"(b), "d"(c)
+			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10),
+			   "r"(r8)
 			 : "rcx", "r11", "memory");
 	return ret;
 }
@@ -65,16 +68,18 @@ static long call(struct uapi_clone_args *args, void (*fn)(void *), void *arg)
 	return (long)x0;
 }
 
-long clone_call(long number, long a, long b, long c)
+long clone_call(long number, long a, long b, long c, long d, long e)
 {
 	register long x8 __asm__("x8") = number;
 	register long x0 __asm__("x0") = a;
 	register long x1 __asm__("x1") = b;
 	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
 
 	__asm__ volatile("svc 0"
 			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
 			 : "memory", "cc");
 	return x0;
 }
@@ -102,5 +107,6 @@ pid_t clone_beside(struct uapi_clone_args *args, void (*fn)(void *arg),
 	args->flags |= UAPI_CLONE_VM;
 	args->stack = (uint64_t)(uintptr_t)stack;
 	args->stack_size = size;
+	ASAN_UNPOISON_MEMORY_REGION(stack, size);
 	return (pid_t)call(args, fn, arg);
 }

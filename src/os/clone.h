@@ -30,4 +30,4 @@ pid_t clone_beside(struct uapi_clone_args *args, void (*fn)(void *arg),
 		   void *arg, void *stack, size_t size);
 
 /* A system call that touches no memory of the library; -errno on failure. */
-long clone_call(long number, long a, long b, long c);
+long clone_call(long number, long a, long b, long c, long d, long e);

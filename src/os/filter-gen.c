@@ -15,11 +15,11 @@
  * of a 32-bit argument, and so must we (CVE-2019-10063). A value that has bits
  * in the upper half only is none of those refused here.
  *
- * The numbers are searched in halves, by ranges that have one answer: the
- * kernel translates the whole program for every box, and walks through it once
- * for each call that exists to learn which are always allowed. So each
- * instruction costs each box something. libseccomp knows the numbers; what it
- * writes itself is twice as long.
+ * The numbers are searched in halves, by ranges that have one answer, and an
+ * instruction stands only once: the kernel translates the whole program for
+ * every box, and walks through it once for each call that exists to learn which
+ * are always allowed. So each instruction costs each box something. libseccomp
+ * knows the numbers; what it writes itself is three times as long.
  */
 
 #include <errno.h>
@@ -54,125 +54,158 @@ static int number(const char *name)
 	return nr < 0 ? -1 : nr;
 }
 
-/* The program. */
+/*
+ * The program, from its end to its beginning: what an instruction leads to is
+ * always there already, and is known by its number.
+ */
 
-#define MOST 2048
+#define MOST 1024
 
-static struct sock_filter table[MOST];
+static struct {
+	uint16_t code;
+	uint32_t k;
+	unsigned int yes; /* or whatever comes next */
+	unsigned int no;
+} table[MOST];
 static unsigned int n_table;
 
-#define DATA(field) ((uint32_t)offsetof(struct seccomp_data, field))
-#define ERROR(e)    (SECCOMP_RET_ERRNO | (uint32_t)(e))
+#define DATA(field)   ((uint32_t)offsetof(struct seccomp_data, field))
+#define ARGUMENT(n)   (DATA(args) + (n) * (uint32_t)sizeof(uint64_t))
+#define ERROR(e)      (SECCOMP_RET_ERRNO | (uint32_t)(e))
+#define JUMP(test)    (BPF_JMP | (test) | BPF_K)
+#define IS_JUMP(code) (BPF_CLASS(code) == BPF_JMP)
 
-static unsigned int emit(uint16_t code, uint32_t k, unsigned int jt,
-			 unsigned int jf)
+static unsigned int append(uint16_t code, uint32_t k, unsigned int yes,
+			   unsigned int no)
 {
-	if (n_table == MOST || jt > 255 || jf > 255)
-		die("a jump or the program is too long at", "emit");
-	table[n_table] = (struct sock_filter){
-		.code = code, .jt = (uint8_t)jt, .jf = (uint8_t)jf, .k = k
-	};
+	if (n_table == MOST)
+		die("too long at", "append");
+	table[n_table].code = code;
+	table[n_table].k = k;
+	table[n_table].yes = yes;
+	table[n_table].no = no;
 	return n_table++;
 }
 
-static void load(uint32_t offset)
+/* Its number; that of the same instruction, where there is one. */
+static unsigned int emit(uint16_t code, uint32_t k, unsigned int yes,
+			 unsigned int no)
 {
-	(void)emit(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0);
+	for (unsigned int i = 0; i < n_table; i++)
+		if (table[i].code == code && table[i].k == k &&
+		    table[i].yes == yes && table[i].no == no)
+			return i;
+	return append(code, k, yes, no);
 }
 
-static void ret(uint32_t what)
+/* The same for one that cannot jump: what is next must stand behind it. */
+static unsigned int emit_before(unsigned int next, uint16_t code, uint32_t k)
 {
-	(void)emit(BPF_RET | BPF_K, what, 0, 0);
+	for (unsigned int i = 1; i < n_table; i++)
+		if (table[i].code == code && table[i].k == k &&
+		    table[i].yes == next)
+			return i;
+	if (next + 1 != n_table && !IS_JUMP(table[next].code))
+		die("cannot stand twice:", "emit_before");
+	if (next + 1 != n_table)
+		(void)append(table[next].code, table[next].k, table[next].yes,
+			     table[next].no);
+	return append(code, k, next, next);
 }
 
-static void check_architecture(void)
+static unsigned int test(uint16_t how, uint32_t k, unsigned int yes,
+			 unsigned int no)
 {
-	load(DATA(arch));
-	(void)emit(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0);
-	ret(SECCOMP_RET_KILL_PROCESS);
-	load(DATA(nr));
+	return emit(JUMP(how), k, yes, no);
+}
+
+static unsigned int load(uint32_t offset, unsigned int next)
+{
+	return emit_before(next, BPF_LD | BPF_W | BPF_ABS, offset);
+}
+
+static unsigned int ret(uint32_t what)
+{
+	return emit(BPF_RET | BPF_K, what, 0, 0);
+}
+
+static unsigned int allow(void)
+{
+	return ret(SECCOMP_RET_ALLOW);
+}
+
+/* With the architecture seen to; `next` finds the number loaded. */
+static unsigned int check_architecture(unsigned int next)
+{
+	unsigned int kill = ret(SECCOMP_RET_KILL_PROCESS);
+
 #ifdef __x86_64__
 	/* x32; and -1, which a tracer leaves where it took a call away */
-	(void)emit(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 3);
-	(void)emit(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1);
-	ret(ERROR(ENOSYS));
-	ret(SECCOMP_RET_KILL_PROCESS);
+	next = test(BPF_JGE, X32_BIT,
+		    test(BPF_JEQ, 0xffffffff, ret(ERROR(ENOSYS)), kill), next);
 #endif
+	next = load(DATA(nr), next);
+	next = test(BPF_JEQ, seccomp_arch_native(), next, kill);
+	return load(DATA(arch), next);
 }
 
 /* The argument's lower half; every architecture here is little-endian. */
-static void check_argument(const struct arg_rule *r)
+static unsigned int check_argument(const struct arg_rule *r, unsigned int next)
 {
-	load(DATA(args) + r->arg * sizeof(uint64_t));
 	switch (r->test) {
 	case BITS:
-		(void)emit(BPF_JMP | BPF_JSET | BPF_K, r->value, 0, 1);
+		next = test(BPF_JSET, r->value, ret(ERROR(r->error)), next);
 		break;
 	case EQUAL:
-		(void)emit(BPF_JMP | BPF_JEQ | BPF_K, r->value, 0, 1);
+		next = test(BPF_JEQ, r->value, ret(ERROR(r->error)), next);
 		break;
 	case DIFFER:
-		(void)emit(BPF_JMP | BPF_JEQ | BPF_K, r->value, 1, 0);
+		next = test(BPF_JEQ, r->value, next, ret(ERROR(r->error)));
 		break;
 	case UNLESS:
-		(void)emit(BPF_JMP | BPF_JSET | BPF_K, r->value, 1, 0);
-		ret(SECCOMP_RET_ALLOW);
-		return;
+		next = test(BPF_JSET, r->value, next, allow());
+		break;
 	}
-	ret(ERROR(r->error));
+	return load(ARGUMENT(r->arg), next);
 }
 
-static void check_arguments(void)
+/* All the rules of the call that the first of these is for. */
+static unsigned int check_arguments(const struct arg_rule *r)
 {
-	for (size_t i = 0; arg_rules[i].call;) {
-		const char *call = arg_rules[i].call;
-		int nr = number(call);
-		unsigned int start = n_table;
+	bool is_last = !r[1].call || strcmp(r[1].call, r->call) != 0;
 
-		if (nr >= 0)
-			(void)emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0,
-				   0);
-		for (;
-		     arg_rules[i].call && strcmp(arg_rules[i].call, call) == 0;
-		     i++)
-			if (nr >= 0)
-				check_argument(&arg_rules[i]);
-		if (nr < 0)
-			continue;
-		ret(SECCOMP_RET_ALLOW);
-		table[start].jf = (uint8_t)(n_table - start - 1);
-	}
+	return check_argument(r, is_last ? allow() : check_arguments(r + 1));
 }
 
 /* It is one of these, after the bits of `but` are gone; else `error`. */
-static void one_of(unsigned int arg, uint32_t but, const uint32_t *values,
-		   unsigned int n, int error)
+static unsigned int one_of(unsigned int arg, uint32_t but,
+			   const uint32_t *values, unsigned int n, int error,
+			   unsigned int next)
 {
-	load(DATA(args) + arg * (uint32_t)sizeof(uint64_t));
-	if (but)
-		(void)emit(BPF_ALU | BPF_AND | BPF_K, ~but, 0, 0);
+	unsigned int at = ret(ERROR(error));
+
 	for (unsigned int i = 0; i < n; i++)
-		(void)emit(BPF_JMP | BPF_JEQ | BPF_K, values[i], n - i, 0);
-	ret(ERROR(error));
+		at = test(BPF_JEQ, values[i], next, at);
+	if (but)
+		at = emit_before(at, BPF_ALU | BPF_AND | BPF_K, ~but);
+	return load(ARGUMENT(arg), at);
 }
 
 /*
  * socket(2) of a box with a gate: TCP and UDP. No raw or packet socket, no
  * other family, no ping, none of the kernel's rarer protocols.
  */
-static void check_socket(void)
+static unsigned int check_socket(void)
 {
 	static const uint32_t families[] = { AF_INET, AF_INET6 };
 	static const uint32_t types[] = { SOCK_STREAM, SOCK_DGRAM };
 	static const uint32_t protocols[] = { 0, 6 /* TCP */, 17 /* UDP */ };
-	unsigned int start = emit(BPF_JMP | BPF_JEQ | BPF_K,
-				  (uint32_t)number("socket"), 0, 0);
+	unsigned int next = one_of(2, 0, protocols, 3, EPROTONOSUPPORT,
+				   allow());
 
-	one_of(0, 0, families, 2, EAFNOSUPPORT);
-	one_of(1, SOCK_CLOEXEC | SOCK_NONBLOCK, types, 2, EPROTONOSUPPORT);
-	one_of(2, 0, protocols, 3, EPROTONOSUPPORT);
-	ret(SECCOMP_RET_ALLOW);
-	table[start].jf = (uint8_t)(n_table - start - 1);
+	next = one_of(1, SOCK_CLOEXEC | SOCK_NONBLOCK, types, 2,
+		      EPROTONOSUPPORT, next);
+	return one_of(0, 0, families, 2, EAFNOSUPPORT, next);
 }
 
 /* The numbers, as ranges with one answer. */
@@ -181,13 +214,13 @@ static void check_socket(void)
 
 struct range {
 	uint32_t from;
-	uint32_t answer;
+	unsigned int answer; /* the instruction that gives it */
 };
 
-static uint32_t answers[NUMBERS];
+static unsigned int answers[NUMBERS];
 static struct range ranges[NUMBERS];
 
-static void answer(const char *name, uint32_t what)
+static void answer(const char *name, unsigned int what)
 {
 	int nr = number(name);
 
@@ -197,53 +230,44 @@ static void answer(const char *name, uint32_t what)
 		answers[nr] = what;
 }
 
-/*
- * `may_bear`: for an init that lets programs be born into groups, by a call
- * whose flags a filter cannot see. Each of its children gets the ordinary
- * filter on top, before it is anything else.
- */
-static size_t find_ranges(uint32_t socket_answer, bool may_bear)
+/* The lists, then the rules for arguments, then what a box differs in. */
+static void answer_all(unsigned int socket_answer, bool may_bear)
+{
+	for (size_t i = 0; i < NUMBERS; i++)
+		answers[i] = ret(ERROR(ENOSYS));
+	for (size_t i = 0; calls_allowed[i]; i++)
+		answer(calls_allowed[i], allow());
+	for (size_t i = 0; calls_refused[i]; i++)
+		answer(calls_refused[i], ret(ERROR(EPERM)));
+	for (size_t i = 0; arg_rules[i].call; i++)
+		if (i == 0 ||
+		    strcmp(arg_rules[i].call, arg_rules[i - 1].call) != 0)
+			answer(arg_rules[i].call,
+			       check_arguments(&arg_rules[i]));
+	answer("socket", socket_answer);
+	if (may_bear)
+		answer("clone3", allow());
+}
+
+static size_t find_ranges(void)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < NUMBERS; i++)
-		answers[i] = ERROR(ENOSYS);
-	for (size_t i = 0; calls_allowed[i]; i++)
-		answer(calls_allowed[i], SECCOMP_RET_ALLOW);
-	for (size_t i = 0; calls_refused[i]; i++)
-		answer(calls_refused[i], ERROR(EPERM));
-	answer("socket", socket_answer);
-	if (may_bear)
-		answer("clone3", SECCOMP_RET_ALLOW);
 	for (uint32_t i = 0; i < NUMBERS; i++)
 		if (i == 0 || answers[i] != answers[i - 1])
 			ranges[n++] = (struct range){ i, answers[i] };
 	return n;
 }
 
-/* Below the middle goes on with the next instruction, the rest jumps. */
-static void search(const struct range *r, size_t n)
+static unsigned int search(const struct range *r, size_t n)
 {
 	size_t half = n / 2;
-	unsigned int at;
+	unsigned int upper;
 
-	if (n == 1) {
-		ret(r->answer);
-		return;
-	}
-	(void)emit(BPF_JMP | BPF_JGE | BPF_K, r[half].from, 0, 1);
-	at = emit(BPF_JMP | BPF_JA, 0, 0, 0);
-	search(r, half);
-	table[at].k = n_table - at - 1;
-	/* Near enough for the comparison to jump by itself? */
-	if (table[at].k <= 254) {
-		memmove(&table[at], &table[at + 1],
-			(n_table - at - 1) * sizeof(*table));
-		n_table--;
-		table[at - 1].jt = (uint8_t)(n_table - at);
-		table[at - 1].jf = 0;
-	}
-	search(r + half, n - half);
+	if (n == 1)
+		return r->answer;
+	upper = search(r + half, n - half);
+	return test(BPF_JGE, r[half].from, upper, search(r, half));
 }
 
 /*
@@ -253,51 +277,61 @@ static void search(const struct range *r, size_t n)
  */
 static void forbid_memfd(void)
 {
-	load(DATA(nr));
-	(void)emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number("memfd_create"),
-		   0, 1);
-	ret(ERROR(EPERM));
-	ret(SECCOMP_RET_ALLOW);
+	unsigned int next = test(BPF_JEQ, (uint32_t)number("memfd_create"),
+				 ret(ERROR(EPERM)), allow());
+
+	(void)load(DATA(nr), next);
+}
+
+static unsigned int distance(unsigned int from, unsigned int to)
+{
+	unsigned int n = from - to - 1;
+
+	if (to >= from || n > 255)
+		die("a jump is too long at", "print");
+	return n;
 }
 
 static void print(const char *name)
 {
 	printf("\nstatic const struct uapi_filter %s[] = {\n", name);
-	for (unsigned int i = 0; i < n_table; i++)
-		printf("\t{ 0x%02x, %u, %u, 0x%08x },\n", table[i].code,
-		       table[i].jt, table[i].jf, table[i].k);
+	for (unsigned int i = n_table; i-- > 0;) {
+		unsigned int yes = 0;
+		unsigned int no = 0;
+
+		if (IS_JUMP(table[i].code)) {
+			yes = distance(i, table[i].yes);
+			no = distance(i, table[i].no);
+		}
+		printf("\t{ 0x%02x, %u, %u, 0x%08x },\n", table[i].code, yes,
+		       no, table[i].k);
+	}
 	printf("};\n");
 	n_table = 0;
 }
 
-/* The whole filter; what differs is who answers to socket(2). */
-static void make(const char *name, uint32_t socket_answer, bool may_bear)
+/*
+ * The whole filter; what differs is who answers to socket(2), with a gate its
+ * arguments. `may_bear`: for an init that lets programs be born into groups, by
+ * a call whose flags a filter cannot see. Each of its children gets the
+ * ordinary filter on top, before it is anything else.
+ */
+static void make(const char *name, unsigned int socket_answer, bool may_bear)
 {
-	check_architecture();
-	check_arguments();
-	search(ranges, find_ranges(socket_answer, may_bear));
-	print(name);
-}
-
-/* The same for a box with a gate. */
-static void make_egress(const char *name, bool may_bear)
-{
-	check_architecture();
-	check_socket();
-	check_arguments();
-	search(ranges, find_ranges(SECCOMP_RET_ALLOW, may_bear));
+	answer_all(socket_answer, may_bear);
+	(void)check_architecture(search(ranges, find_ranges()));
 	print(name);
 }
 
 int main(void)
 {
 	printf("/* Made by filter-gen.c; do not edit. */\n");
-	make("filter", ERROR(EAFNOSUPPORT), false);
+	make("filter", ret(ERROR(EAFNOSUPPORT)), false);
 	/* init answers the same, and counts (src/init/witness.c). */
-	make("filter_witness", SECCOMP_RET_USER_NOTIF, false);
-	make("filter_stays", ERROR(EAFNOSUPPORT), true);
-	make_egress("filter_egress", false);
-	make_egress("filter_egress_stays", true);
+	make("filter_witness", ret(SECCOMP_RET_USER_NOTIF), false);
+	make("filter_stays", ret(ERROR(EAFNOSUPPORT)), true);
+	make("filter_egress", check_socket(), false);
+	make("filter_egress_stays", check_socket(), true);
 	forbid_memfd();
 	print("filter_commands");
 	return 0;
