@@ -1051,4 +1051,84 @@ TEST(m04_cancel_where_the_daemon_is_gone)
 	stop(&s);
 }
 
+/* Answers each request with "yes", until its socket is shut. */
+static void *say_yes(void *arg)
+{
+	static const char yes[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n"
+				  "Connection: close\r\n\r\nyes\n";
+	const int *at = arg;
+	char text[1024];
+	int fd;
+
+	while ((fd = accept4(*at, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		(void)!read(fd, text, sizeof(text));
+		(void)!write(fd, yes, sizeof(yes) - 1);
+		(void)close(fd);
+	}
+	return NULL;
+}
+
+static int listen_here(int *ret_port)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(bind(fd, (struct sockaddr *)&at, size) == 0 &&
+	      listen(fd, 8) == 0 &&
+	      getsockname(fd, (struct sockaddr *)&at, &size) == 0);
+	*ret_port = ntohs(at.sin_port);
+	return fd;
+}
+
+TEST(m05_hosts_of_a_spec_narrow_those_of_the_policy)
+{
+	struct served s;
+	struct cordon_spec *spec = sh("curl -sS http://api.test/; "
+				      "curl -sS http://two.test/; true");
+	struct cordon_error err = { 0 };
+	struct cordon_result *r = NULL;
+	char *json;
+	char policy[512];
+	char id[CORDON_ID_SIZE];
+	int port;
+	int fd = listen_here(&port);
+	pthread_t t;
+
+	(void)pthread_create(&t, NULL, say_yes, &fd);
+	(void)snprintf(policy, sizeof(policy),
+		       "version: 1\nsandbox: {images: [host]}\nnetwork:\n"
+		       "  allow:\n    - {host: api.test, ports: [80]}\n"
+		       "    - {host: two.test, ports: [80]}\n"
+		       "  resolve:\n    'api.test:80': '127.0.0.1:%d'\n"
+		       "    'two.test:80': '127.0.0.1:%d'\n",
+		       port, port);
+	serve_by(&s, policy);
+	CHECK_INT(cordon_run(s.c, spec, &r, &err), 0);
+	CHECK_STR(cordon_result_stdout(r, NULL), "yes\nyes\n");
+	cordon_result_free(r);
+	set(spec, "allow-host", "api.test:80");
+	CHECK_INT(cordon_run(s.c, spec, &r, &err), 0);
+	CHECK_STR(cordon_result_stdout(r, NULL), "yes\n");
+	json = cordon_result_json(r);
+	CHECK_HAS(json, "two.test");
+	free(json);
+	cordon_result_free(r);
+	CHECK_INT(cordon_box_create(s.c, spec, id, &err), 0);
+	CHECK_INT(cordon_box_start(s.c, id, &err), 0);
+	CHECK_INT(cordon_box_wait(s.c, id, 20000, &r, &err), 0);
+	CHECK_STR(cordon_result_stdout(r, NULL), "yes\n");
+	cordon_result_free(r);
+	CHECK_INT(cordon_box_remove(s.c, id, 1, &err), 0);
+	set(spec, "allow-host", "evil.test:80");
+	CHECK_INT(cordon_box_create(s.c, spec, id, &err), -EPERM);
+	CHECK_HAS(err.text, "evil.test");
+	cordon_spec_free(spec);
+	(void)shutdown(fd, SHUT_RDWR);
+	(void)pthread_join(t, NULL);
+	(void)close(fd);
+	stop(&s);
+}
+
 TAP_MAIN()

@@ -3,6 +3,7 @@
 
 /* What the tests of connect.c share: a daemon of their own, and short words. */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -96,8 +97,8 @@ static void launch(struct served *s)
 	}
 }
 
-/* A daemon, and a handle on it. */
-static void serve(struct served *s)
+/* A daemon with that policy, and a handle on it. */
+static void serve_by(struct served *s, const char *policy)
 {
 	memset(s, 0, sizeof(*s));
 	(void)strcpy(s->dir, "/tmp/cordon-connect-XXXXXX");
@@ -108,11 +109,14 @@ static void serve(struct served *s)
 	}
 	(void)chmod(s->dir, 0755);
 	(void)snprintf(s->socket, sizeof(s->socket), "%s/own.sock", s->dir);
-	put_file(s, "policy.yaml",
-		 "version: 1\nsandbox: {memory: 512m, images: [host, "
-		 "'absent:1'], "
-		 "mount_roots: [/tmp]}\n");
+	put_file(s, "policy.yaml", policy);
 	launch(s);
+}
+
+static void serve(struct served *s)
+{
+	serve_by(s, "version: 1\nsandbox: {memory: 512m, images: [host, "
+		    "'absent:1'], mount_roots: [/tmp]}\n");
 }
 
 /* With ASan; NOLINTNEXTLINE(bugprone-reserved-identifier) */

@@ -5,10 +5,11 @@ load common.bash
 
 setup_file() {
 	: "${CORDON_BUILD:=$(cd "$BATS_TEST_DIRNAME/../../build" && pwd)}"
-	export place SECRET=hunter2-is-the-value-of-a-secret
+	export place work SECRET=hunter2-is-the-value-of-a-secret
 	place=$(mktemp -d /dev/shm/cordon-net-XXXXXX)
 	chmod 755 "$place"
 	mkdir "$place/state" "$place/run"
+	work=$(mktemp -d /var/tmp/cordon-net-XXXXXX) # below /dev nothing is mounted
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 \
 		-nodes -keyout "$place/key.pem" -out "$place/ca.pem" -days 2 \
 		-subj /CN=key.test -addext subjectAltName=DNS:key.test 2>/dev/null
@@ -41,7 +42,7 @@ setup_file() {
 	read -r plain tls <"$place/ports"
 	cat >"$place/p.yaml" <<-END
 		version: 1
-		sandbox: {images: [host]}
+		sandbox: {images: [host], mount_roots: [$work]}
 		approvals: {ask: [store], expire: 60s}
 		network:
 		  ca: $place/ca.pem
@@ -87,7 +88,7 @@ teardown_file() {
 		kill -0 "$(cat "$place/pid")" 2>/dev/null || break
 		sleep 0.1
 	done
-	rm -rf "$place"
+	rm -rf "$place" "$work"
 }
 
 c() {
@@ -149,6 +150,42 @@ shell() {
 	run c start -a none
 	[ "$status" -ne 0 ]
 	c rm none
+	until_true no_gates
+}
+
+@test "Python: hosts of a run, of a box and of AutoGen's executor" {
+	cat >hosts.py <<-'END'
+		import asyncio
+		import cordon
+		from cordon.autogen import CodeBlock, DockerCommandLineCodeExecutor
+		GET = "import sys, urllib.request as u\n" \
+		      "print(u.urlopen(f'http://{sys.argv[1]}/').read().decode(), end='')"
+		client = cordon.Client()
+		have = client.run(["python3", "-c", GET, "api.test"], allow_host=["api.test:80"])
+		print(have.stdout, end="")
+		have = client.run(["python3", "-c", GET, "two.test"], allow_host=["api.test:80"])
+		print([(d.layer, d.what) for d in have.denials])
+		with client.create(allow_host=["two.test:80"]) as box:
+		    print(box.run(["python3", "-c", GET, "two.test"]).stdout, end="")
+		try:
+		    client.create(allow_host=["evil.test:80"])
+		except cordon.CordonError as e:
+		    print(e.code)
+		def blocks(host):
+		    code = "import sys\nsys.argv = ['', '%s']\n%s" % (host, GET)
+		    return [CodeBlock(code=code, language="python")]
+		async def main():
+		    async with DockerCommandLineCodeExecutor(allow_hosts=["api.test:80"]) as e:
+		        print((await e.execute_code_blocks(blocks("api.test"))).output, end="")
+		        print((await e.execute_code_blocks(blocks("two.test"))).exit_code)
+		    async with DockerCommandLineCodeExecutor() as e:
+		        print((await e.execute_code_blocks(blocks("api.test"))).exit_code)
+		asyncio.run(main())
+	END
+	CORDON_SOCKET=$place/own.sock PYTHONPATH=$BATS_TEST_DIRNAME/../../sdk/python/src \
+		TMPDIR=$work PYTHONDONTWRITEBYTECODE=1 python3 hosts.py >out
+	printf '%s\n' 'api.test /' "[('net', 'two.test')]" 'two.test /' denied 'api.test /' 1 1 >want
+	diff want out
 	until_true no_gates
 }
 

@@ -90,6 +90,13 @@ class Arguments(Base):
              "kill_exec_rest": True, "kill_on_disconnect": True,
              "idle_timeout": 900})
 
+    async def test_allow_hosts(self):
+        """allow_hosts: these, and no network but them"""
+        have = await self.settings(allow_hosts=("api.test:443",))
+        have.pop("volumes")
+        self.assertEqual(have, {"image": "host", "read_only": True,
+                                "allow_host": ["api.test:443"]})
+
     async def test_read_only_false(self):
         """read_only=False is asked for, not forgotten"""
         self.assertIs((await self.settings(read_only=False))["read_only"],
@@ -123,6 +130,8 @@ class Arguments(Base):
                 self.executor(**more)
         with self.assertRaisesRegex(ValueError, "network_disabled"):
             self.executor(network_disabled=False)
+        with self.assertRaisesRegex(TypeError, "allow_hosts"):
+            self.executor(allow_hosts="api.test")
         with self.assertRaisesRegex(
                 ValueError, "Timeout must be greater than or equal to 1."):
             self.executor(timeout=0)

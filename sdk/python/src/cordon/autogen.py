@@ -108,6 +108,7 @@ if HAS_AUTOGEN:
         cpus: Optional[float] = None
         pids_limit: Optional[int] = None
         network_disabled: bool = True
+        allow_hosts: list[str] = []
         read_only: bool = True
         user: Optional[str | int] = None
         tmpfs: dict[str, str] = {}
@@ -173,7 +174,10 @@ class DockerCommandLineCodeExecutor(_Base):
         delete_tmp_files: The files of the blocks are removed after the call.
         mem_limit, cpu_period, cpu_quota, cpus, pids_limit, disk_limit,
         ulimits, max_output, hard_output: Limits, as in docker-py.
-        network_disabled, read_only: True; there is no open network.
+        network_disabled: True; there is no open network.
+        allow_hosts: ``["api.example.org:443"]``: hosts to reach all the same,
+            of those that the daemon's policy allows.
+        read_only: Whether the box's root is.
         user: Who the code is, by number or by a name of the image.
         tmpfs, environment, security_opt: As in docker-py.
         kill_grace, total_timeout, idle_timeout: Times, in seconds.
@@ -204,7 +208,8 @@ class DockerCommandLineCodeExecutor(_Base):
             mem_limit: Optional[str | int] = None,
             cpu_period: Optional[int] = None, cpu_quota: Optional[int] = None,
             cpus: Optional[float] = None, pids_limit: Optional[int] = None,
-            network_disabled: bool = True, read_only: bool = True,
+            network_disabled: bool = True, allow_hosts: Sequence[str] = (),
+            read_only: bool = True,
             user: Optional[str | int] = None,
             tmpfs: Optional[Mapping[str, str]] = None,
             environment: Optional[Mapping[str, str]] = None,
@@ -234,7 +239,9 @@ class DockerCommandLineCodeExecutor(_Base):
         _refuse("functions", functions, "function modules come later; put "
                 "the functions into the code")
         _refuse("network_disabled=False", not network_disabled,
-                "there is no open network")
+                "there is no open network; allow_hosts names hosts")
+        if isinstance(allow_hosts, str):
+            raise TypeError("allow_hosts is a list of hosts")
         self._image, self._timeout = image, timeout
         self.container_name = container_name or \
             f"autogen-code-exec-{uuid.uuid4()}"
@@ -253,7 +260,8 @@ class DockerCommandLineCodeExecutor(_Base):
         self._plain: dict[str, Any] = {
             "mem_limit": mem_limit, "cpu_period": cpu_period,
             "cpu_quota": cpu_quota, "cpus": cpus, "pids_limit": pids_limit,
-            "network_disabled": network_disabled, "read_only": read_only,
+            "network_disabled": network_disabled,
+            "allow_hosts": list(allow_hosts), "read_only": read_only,
             "user": user, "tmpfs": dict(tmpfs or {}),
             "environment": dict(environment or {}),
             "security_opt": list(security_opt), "ulimits": list(ulimits),
@@ -308,9 +316,12 @@ class DockerCommandLineCodeExecutor(_Base):
         settings = {k: v for k, v in self._plain.items()
                     if v not in (None, {}, [])}
         for ours, theirs in (("environment", "env"),
+                             ("allow_hosts", "allow_host"),
                              ("max_output", "output_limit")):
             if ours in settings:
                 settings[theirs] = settings.pop(ours)
+        if "allow_host" in settings:  # "disabled" would be: not even these
+            del settings["network_disabled"]
         settings["image"] = self._image
         if self._kill_grace is not None:
             settings["kill_grace"] = _time(self._kill_grace)
