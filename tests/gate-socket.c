@@ -23,7 +23,7 @@
 static const struct rule any[] = { { .host = HOST } };
 
 static const struct rule live[] = {
-	{ .host = HOST, .methods = { "GET" }, .paths = { "/live/**" } },
+	{ .host = HOST, .methods = { "WEBSOCKET" }, .paths = { "/live/**" } },
 };
 
 static const struct rule secret[] = {
@@ -163,8 +163,9 @@ TEST(frames_may_come_before_the_answer_and_in_pieces)
 TEST(its_request_is_judged_as_any)
 {
 	static const struct rule put = { .host = HOST, .methods = { "PUT" } };
+	static const struct rule get = { .host = HOST, .methods = { "GET" } };
 	static const struct rule path = { .host = HOST, .paths = { "/x" } };
-	const struct rule *rules[] = { &put, &path };
+	const struct rule *rules[] = { &put, &get, &path };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		struct lab *l = LAB(.answers = { AGREED }, .serve = echo);
@@ -172,6 +173,26 @@ TEST(its_request_is_judged_as_any)
 		CHECK(lab_start(l, rules[i], 1));
 		box_say(l, ASK KEY "\r\n");
 		CHECK_HAS(box_hear(l, "}\n"), " 403 ");
+		lab_end(l);
+		CHECK_INT(l->n_got, 0);
+	}
+}
+
+TEST(a_method_named_like_the_word_is_none)
+{
+	static const struct rule word = { .host = HOST,
+					  .methods = { "WEBSOCKET" } };
+	static const char *const requests[] = {
+		"WEBSOCKET / HTTP/1.1\r\nHost: api.test\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: api.test\r\n\r\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		struct lab *l = LAB(.answers = { AGREED }, .serve = echo);
+
+		CHECK(lab_start(l, &word, 1));
+		box_say(l, requests[i]);
+		CHECK_HAS(box_hear(l, "}\n"), i == 0 ? " 40" : " 403 ");
 		lab_end(l);
 		CHECK_INT(l->n_got, 0);
 	}

@@ -2,7 +2,9 @@
 
 /*
  * All rules for this host and port count: a request is allowed if one of them
- * has its method and its path. Those that ask were asked for the connection,
+ * has its method and its path. What asks for a WebSocket has the method
+ * WEBSOCKET for that: whoever lists GET means to read, and frames go both ways
+ * without an end. Those that ask were asked for the connection,
  * so only the one that was answered counts.
  */
 
@@ -27,10 +29,24 @@ static bool has_method(const struct gate_table *t, const struct gate_rule *r,
 	return false;
 }
 
-/* CONNECT would go on elsewhere; TRACE sends back what we put in. */
+static const char socket_method[] = "WEBSOCKET";
+
+struct http_slice http_judged_method(const struct http_head *h)
+{
+	const struct http_slice word = { socket_method,
+					 sizeof(socket_method) - 1 };
+
+	return h->is_socket ? word : h->method;
+}
+
+/*
+ * CONNECT would go on elsewhere; TRACE sends back what we put in; the word of a
+ * rule is no method.
+ */
 static bool is_never(struct http_slice method)
 {
-	return http_is(&method, "CONNECT") || http_is(&method, "TRACE");
+	return http_is(&method, "CONNECT") || http_is(&method, "TRACE") ||
+	       http_is(&method, socket_method);
 }
 
 static enum gate_reason judge_one(const struct gate_table *t,
@@ -39,7 +55,8 @@ static enum gate_reason judge_one(const struct gate_table *t,
 {
 	if (r->paths.count > 0 && !http_path_allowed(h->path, t, &r->paths))
 		return GATE_R_PATH;
-	return has_method(t, r, h->method) ? GATE_OK : GATE_R_METHOD;
+	return has_method(t, r, http_judged_method(h)) ? GATE_OK
+						       : GATE_R_METHOD;
 }
 
 static bool is_meant(const struct gate_table *t, int own, int i,

@@ -128,6 +128,9 @@ struct http_verdict {
 	bool applies[GATE_MAX_RULES];
 };
 
+/* What a rule's methods are compared with: WEBSOCKET for one of those. */
+struct http_slice http_judged_method(const struct http_head *h);
+
 /* `own`: the rule that let the connection in; others that ask do not count. */
 void http_judge(const struct gate_table *t, int own, const char *host,
 		uint16_t port, const struct http_head *h,

@@ -44,7 +44,7 @@ static void note_request(struct inspection *i)
 	e->kind = GATE_E_REQUEST;
 	e->reason = GATE_OK;
 	e->rule = i->verdict.rule;
-	copy_slice(e->method, sizeof(e->method), h->method);
+	copy_slice(e->method, sizeof(e->method), http_judged_method(h));
 	copy_slice(e->path, sizeof(e->path), h->path);
 	e->detail[0] = '\0';
 	i->is_told = false;

@@ -255,7 +255,7 @@ static const struct grammar_key host_keys[] = {
 	{ "host", &g_host, true,
 	  "exact; '*.example.org' is subdomains only; an address if meant" },
 	{ "ports", &g_ports, false, "443 unless said" },
-	{ "methods", &g_methods, false, "HTTP methods" },
+	{ "methods", &g_methods, false, "HTTP methods, and WEBSOCKET" },
 	{ "paths", &g_url_paths, false, "HTTP paths" },
 	{ "secret", &g_secret, false, "sent to this host only" },
 	{ "bytes", &g_size, false, "both ways, in the life of a box" },

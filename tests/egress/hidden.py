@@ -209,6 +209,7 @@ hear(f)
 say(f, 'hello'); hear(f)
 say(f, 'token ' + key); hear(f)
 connect('/live/no')
+connect('/live/get')
 f = connect('/live/b', 'Authorization: Bearer ' + key)
 hear(f)
 f.write(b'GET /smuggled HTTP/1.1\\r\\nHost: api.test\\r\\n\\r\\n'); f.flush()
@@ -218,22 +219,23 @@ hear(f)
 
 @case("secret: a WebSocket has it in its request, and never in a frame")
 def live():
-    rules = ["{host: api.test, methods: [GET], paths: [/live/a, /live/b], "
-             "secret: {env: KEY, header: Authorization}}"]
+    rules = ["{host: api.test, methods: [WEBSOCKET], paths: [/live/a, /live/b], "
+             "secret: {env: KEY, header: Authorization}}",
+             "{host: api.test, methods: [GET], paths: [/live/get]}"]
     with keyed(rules) as box:
         before = len(noted("live.log"))
         doc = box.run("--cpus", "2", "--", "/usr/bin/python3", "-c", LIVE)
         stars = "Bearer " + "*" * len(VALUE)
         assert doc["stdout"].splitlines() == [
             "HTTP/1.1 101 Switching Protocols", stars, "hello", "the end",
-            "HTTP/1.1 403 Forbidden",
+            "HTTP/1.1 403 Forbidden", "HTTP/1.1 403 Forbidden",
             "HTTP/1.1 101 Switching Protocols", stars, "the end"], doc
         seen = noted_since(before, f"hello\nBearer {VALUE}\n",
                            name="live.log")
         assert seen.splitlines() == [
             "Bearer " + VALUE, "hello", "Bearer " + VALUE], seen
         is_not_in("smuggled", open(LAB + "/requests.log").read())
-        for why in ("placeholder", "path", "http_ambiguous"):
+        for why in ("placeholder", "path", "method", "http_ambiguous"):
             is_in(why, reasons(doc))
         nowhere(box, doc)
         records, _ = box.records()
