@@ -40,6 +40,28 @@ static void expect(const char *text, enum gate_reason want)
 	      have == GATE_R_METADATA);
 }
 
+static void expect_at(const struct address_site *site, const char *text,
+		      enum gate_reason want)
+{
+	uint8_t address[16];
+	enum gate_reason have;
+
+	parse(text, address);
+	have = address_judge_at(site, address);
+	if (have != want) {
+		printf("# %s is %d, not %d\n", text, (int)have, (int)want);
+		tap_bad++;
+	}
+}
+
+static void learn(struct address_site *site, const char *text)
+{
+	uint8_t address[16];
+
+	parse(text, address);
+	address_learn(site, address);
+}
+
 static void expect_all(const char *const *list, size_t n, enum gate_reason want)
 {
 	for (size_t i = 0; i < n; i++)
@@ -285,6 +307,60 @@ TEST(a6_text)
 	CHECK_STR(address_block(address), "broadcast");
 	parse("4000::", address);
 	CHECK_STR(address_block(address), "not assigned");
+}
+
+/* RFC 6052 2.4 has these for 192.0.2.33, RFC 7050 those that teach them. */
+TEST(a9_a_sites_own_nat64)
+{
+	static const struct {
+		const char *teaches;
+		const char *lan, *metadata, *public, *other;
+	} rows[] = {
+		{ "2a01:db8:c000:aa::", "2a01:db8:a00:1::",
+		  "2a01:db8:a9fe:a9fe::", "2a01:db8:808:808::",
+		  "2a01:db9:a00:1::" },
+		{ "2a01:db8:1c0:0:aa::", "2a01:db8:10a:0:1::",
+		  "2a01:db8:1a9:fea9:fe::", "2a01:db8:108:808:8::",
+		  "2a01:db8:20a:0:1::" },
+		{ "2a01:db8:122:c000:0:aa00::", "2a01:db8:122:a00:0:100::",
+		  "2a01:db8:122:a9fe:a9:fe00::", "2a01:db8:122:808:8:800::",
+		  "2a01:db8:123:a00:0:100::" },
+		{ "2a01:db8:122:3c0:0:aa::", "2a01:db8:122:30a:0:1::",
+		  "2a01:db8:122:3a9:fe:a9fe::", "2a01:db8:122:308:8:808::",
+		  "2a01:db8:122:40a:0:1::" },
+		{ "2a01:db8:122:344:c0:0:aa00:0", "2a01:db8:122:344:a:0:100:0",
+		  "2a01:db8:122:344:a9:fea9:fe00:0",
+		  "2a01:db8:122:344:8:808:800:0",
+		  "2a01:db8:122:345:a:0:100:0" },
+		{ "2a01:db8:122:344::c000:ab", "2a01:db8:122:344::a00:1",
+		  "2a01:db8:122:344::a9fe:a9fe", "2a01:db8:122:344::808:808",
+		  "2a01:db8:122:344:1::a00:1" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct address_site site = { 0 };
+
+		expect_at(&site, rows[i].lan, GATE_OK);
+		learn(&site, rows[i].teaches);
+		CHECK_INT(site.n, 1);
+		expect_at(&site, rows[i].lan, GATE_R_PRIVATE);
+		expect_at(&site, rows[i].metadata, GATE_R_METADATA);
+		expect_at(&site, rows[i].public, GATE_OK);
+		expect_at(&site, rows[i].other, GATE_OK);
+	}
+}
+
+TEST(a10_what_teaches_nothing)
+{
+	struct address_site site = { 0 };
+
+	learn(&site, "2a01:db8::1");
+	learn(&site, "192.0.0.172");
+	CHECK_INT(site.n, 0);
+	for (int i = 0; i < 2 * ADDRESS_PREFIXES; i++)
+		learn(&site, "2a01:db8::c000:aa");
+	CHECK_INT(site.n, ADDRESS_PREFIXES);
+	expect_at(&site, "2a01:db8::7f00:1", GATE_R_PRIVATE);
 }
 
 TAP_MAIN()

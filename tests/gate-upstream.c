@@ -411,6 +411,27 @@ TEST(u14_no_memory)
 	expect("both.test", port, GATE_OK, "127.0.0.1");
 }
 
+/* A site's own NAT64 is learnt, and what is behind it is judged. */
+TEST(u15_the_sites_own_nat64)
+{
+	uint16_t port = FAR_PORT;
+
+	own_namespaces();
+	CHECK(far_side() == 0);
+	start("");
+	table_set(1);
+	dns.rows = no_site_rows;
+	expect("nat64-lan.test", port, GATE_R_UNREACHABLE, "::");
+	dns.rows = site_rows;
+	CHECK_INT(upstream_setup(loop, &conf, "", 0, NULL), 0);
+	expect("nat64-lan.test", port, GATE_R_PRIVATE, "2a00:64:64::a00:1");
+	expect("nat64-public.test", port, GATE_R_UNREACHABLE, "::");
+	/* Nobody says: it is as if there were none. */
+	dns.rows = mute_rows;
+	CHECK_INT(upstream_setup(loop, &conf, "", 0, NULL), 0);
+	expect("nat64-lan.test", port, GATE_R_UNREACHABLE, "::");
+}
+
 TEST(u13_public_addresses)
 {
 	struct told t;

@@ -71,6 +71,36 @@ static const struct dns_row rows[] = {
 };
 
 static struct dns dns;
+/* Where addresses are translated, by a prefix of 96 bits. */
+#define NAT64_ROWS                                                             \
+	{ "nat64-lan.test", A, DNS_SAYS, "" },                                 \
+		{ "nat64-lan.test", AAAA, DNS_SAYS,                            \
+		  "nat64-lan.test. 60 IN AAAA 2a00:64:64::a00:1" },            \
+		{ "nat64-public.test", A, DNS_SAYS, "" },                      \
+	{                                                                      \
+		"nat64-public.test", AAAA, DNS_SAYS,                           \
+			"nat64-public.test. 60 IN AAAA 2a00:64:64::808:808"    \
+	}
+
+static const struct dns_row no_site_rows[] = {
+	NAT64_ROWS,
+	{ NULL, 0, DNS_NX, NULL },
+};
+
+static const struct dns_row site_rows[] = {
+	NAT64_ROWS,
+	{ "ipv4only.arpa", AAAA, DNS_SAYS,
+	  "ipv4only.arpa. 60 IN AAAA 2a00:64:64::c000:aa\n"
+	  "ipv4only.arpa. 60 IN AAAA 2a00:64:64::c000:ab" },
+	{ NULL, 0, DNS_NX, NULL },
+};
+
+static const struct dns_row mute_rows[] = {
+	NAT64_ROWS,
+	{ "ipv4only.arpa", AAAA, DNS_SILENT, "" },
+	{ NULL, 0, DNS_NX, NULL },
+};
+
 static struct resolve_conf conf;
 static uv_loop_t *loop;
 

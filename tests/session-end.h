@@ -196,7 +196,8 @@ static void die_at(const char *moment)
 	(void)setenv("CORDON_TEST_DIE", text, 1);
 	start_keeper();
 	b = open_want("", NO_FD, 3);
-	if (b->s && WAIT_FOR(b->ready || b->ended, 5000) && b->ready) {
+	/* It may have died with the very word that the box is ready. */
+	if (b->s && WAIT_FOR(b->ready || b->ended, 5000) && !b->ended) {
 		(void)start_in(b, &(struct how){ .may_fail = true }, "sleep",
 			       "100", NULL);
 		(void)WAIT_FOR(b->ended, 300);

@@ -8,8 +8,9 @@
  *
  * Where the registry says "globally reachable" but the nearest router answers
  * instead of the name's owner (PCP, TURN and AS112 anycast, AMT), a block is
- * refused too. Of IPv6 only 2000::/3 is handed out: the rest is refused as a
- * whole, so that a range reserved tomorrow is refused today.
+ * refused too. A third table has the forms of a site's own NAT64. Of IPv6 only
+ * 2000::/3 is handed out: the rest is refused as a whole, so that a range
+ * reserved tomorrow is refused today.
  */
 #include "gate/address.h"
 
@@ -181,6 +182,51 @@ enum gate_reason address_judge(const uint8_t address[16])
 	if (address_is_metadata(address))
 		return GATE_R_METADATA;
 	return address_block(address) ? GATE_R_PRIVATE : GATE_OK;
+}
+
+/* RFC 6052 2.2: byte 8 is always 0 and carries nothing. */
+static const struct {
+	uint8_t bits;
+	uint8_t at[4];
+} forms[] = {
+	{ 32, { 4, 5, 6, 7 } },    { 40, { 5, 6, 7, 9 } },
+	{ 48, { 6, 7, 9, 10 } },   { 56, { 7, 9, 10, 11 } },
+	{ 64, { 9, 10, 11, 12 } }, { 96, { 12, 13, 14, 15 } },
+};
+
+/* Where the well-known address stands in several ways, all are believed. */
+void address_learn(struct address_site *s, const uint8_t found[16])
+{
+	const uint32_t known = 0xc00000aa; /* 192.0.0.170 and .171 */
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		if ((take4(found, forms[i].at, 0) | 1) != (known | 1) ||
+		    s->n == ADDRESS_PREFIXES)
+			continue;
+		memcpy(s->prefixes[s->n].net, found, 16);
+		s->prefixes[s->n++].form = (uint8_t)i;
+	}
+}
+
+enum gate_reason address_judge_at(const struct address_site *s,
+				  const uint8_t address[16])
+{
+	enum gate_reason reason = address_judge(address);
+
+	for (unsigned int i = 0; reason == GATE_OK && i < s->n; i++) {
+		uint8_t form = s->prefixes[i].form;
+		const uint8_t *at = forms[form].at;
+		struct block6 block = { .bits = forms[form].bits };
+		uint8_t inner[16] = { [10] = 0xff, 0xff };
+
+		memcpy(block.net, s->prefixes[i].net, sizeof(block.net));
+		if (!is_in(address, &block))
+			continue;
+		for (unsigned int k = 0; k < 4; k++)
+			inner[12 + k] = address[at[k]];
+		reason = address_judge(inner);
+	}
+	return reason;
 }
 
 void address_text(const uint8_t address[16], char ret[64])

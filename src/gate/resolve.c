@@ -7,6 +7,11 @@
 #include "base/util.h"
 #include "gate/watch.h"
 
+/* What every NAT64 makes an address for (RFC 7050). */
+#define SITE_NAME        "ipv4only.arpa"
+#define SITE_TTL_MS      60000
+#define SITE_PATIENCE_MS 1000U /* for each server */
+
 /* RFC 8305 section 3: how long IPv4 waits for IPv6. */
 #define RESOLUTION_DELAY_MS 50
 
@@ -39,8 +44,11 @@ struct remembered {
 static struct {
 	uv_loop_t *loop;
 	struct resolve_conf conf;
+	struct resolve_conf site_conf; /* for the question about the site */
 	char *hosts;
 	size_t n_hosts;
+	struct address_site site;
+	uint64_t site_until; /* of uv_now(); it is known until then */
 	struct remembered cache[RESOLVE_CACHE];
 } world;
 
@@ -56,6 +64,9 @@ int resolve_setup(uv_loop_t *loop, const struct resolve_conf *conf,
 	memset(&world, 0, sizeof(world));
 	world.loop = loop;
 	world.conf = *conf;
+	world.site_conf = *conf;
+	world.site_conf.attempts = 1;
+	world.site_conf.timeout_ms = MIN(conf->timeout_ms, SITE_PATIENCE_MS);
 	world.hosts = copy;
 	world.n_hosts = len;
 	return 0;
@@ -196,16 +207,11 @@ static void keep(const struct resolve *r)
 	remember(r->name, &all);
 }
 
-static void on_asked(void *arg, enum answered how,
-		     const struct addresses *found)
+/* A half is known. */
+static void on_half(struct half *h)
 {
-	struct half *h = arg;
 	struct resolve *r = h->of;
 
-	h->ask = NULL;
-	h->how = how;
-	if (how == ANSWER_FOUND)
-		h->found = *found;
 	if (is_known(&r->halves[V6]) && is_known(&r->halves[V4])) {
 		keep(r);
 		tell(r, true);
@@ -214,6 +220,56 @@ static void on_asked(void *arg, enum answered how,
 	} else if (h->found.n) {
 		tick_set(r->tick, RESOLUTION_DELAY_MS);
 	}
+}
+
+/*
+ * A server that translates answers this, by its nature; one that refuses it
+ * does not. What was known before stays where nobody answers.
+ */
+static void on_site(void *arg, enum answered how, const struct addresses *found)
+{
+	struct half *h = arg;
+
+	h->ask = NULL;
+	world.site_until = uv_now(world.loop) + SITE_TTL_MS;
+	if (how != ANSWER_FAILED)
+		world.site.n = 0;
+	for (unsigned int i = 0; how == ANSWER_FOUND && i < found->n; i++)
+		address_learn(&world.site, found->address[i]);
+	on_half(h);
+}
+
+/* Is IPv6 translated here? The half stays unknown until that is not. */
+static bool ask_site(struct half *h)
+{
+	if (uv_now(world.loop) < world.site_until)
+		return false;
+	h->ask = ask_start(world.loop, &world.site_conf, SITE_NAME,
+			   LDNS_RR_TYPE_AAAA, on_site, h);
+	if (!h->ask) {
+		h->how = ANSWER_FAILED;
+		h->found.n = 0;
+	}
+	return h->ask != NULL;
+}
+
+static void on_asked(void *arg, enum answered how,
+		     const struct addresses *found)
+{
+	struct half *h = arg;
+
+	h->ask = NULL;
+	h->how = how;
+	if (how == ANSWER_FOUND)
+		h->found = *found;
+	if (h == &h->of->halves[V6] && h->found.n && ask_site(h))
+		return;
+	on_half(h);
+}
+
+const struct address_site *resolve_site(void)
+{
+	return &world.site;
 }
 
 /* IPv6 is late; or all was known from the beginning. */

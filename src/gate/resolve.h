@@ -9,10 +9,14 @@
  * Each question has an id, a socket and so a port of its own, both random;
  * the socket is connected, so only that server's answers arrive, and an answer
  * counts only if it repeats the question.
+ *
+ * Before the first IPv6 address is told, the site is asked whether it translates
+ * some of them to IPv4 (RFC 7050).
  */
 
 #include <uv.h>
 
+#include "gate/address.h"
 #include "gate/endpoint.h"
 #include "gate/table.h"
 
@@ -100,5 +104,7 @@ int resolve_setup(uv_loop_t *loop, const struct resolve_conf *conf,
 		  const char *hosts, size_t len, struct err *err);
 struct resolve *resolve_start(const char *name, resolved_fn *fn, void *arg);
 void resolve_cancel(struct resolve *r); /* NULL is fine */
+/* The site's NAT64, as far as it is known: asked for with the first AAAA. */
+const struct address_site *resolve_site(void);
 /* A name in its plain form that can be asked for, and is no address. */
 bool resolve_may_ask(const char *name);

@@ -126,7 +126,7 @@ static bool is_own(const uint8_t address[16])
  */
 static enum gate_reason judge(const struct dial *d, const uint8_t address[16])
 {
-	enum gate_reason reason = address_judge(address);
+	enum gate_reason reason = address_judge_at(resolve_site(), address);
 	struct gate_judgement j;
 
 	if (reason == GATE_OK && is_own(address))
