@@ -10,8 +10,8 @@
  * the socket is connected, so only that server's answers arrive, and an answer
  * counts only if it repeats the question.
  *
- * Before the first IPv6 address is told, the site is asked whether it translates
- * some of them to IPv4 (RFC 7050).
+ * Before the first IPv6 address is told, the site is asked whether it
+ * translates some of them to IPv4 (RFC 7050).
  */
 
 #include <uv.h>
