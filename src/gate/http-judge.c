@@ -4,8 +4,8 @@
  * All rules for this host and port count: a request is allowed if one of them
  * has its method and its path. What asks for a WebSocket has the method
  * WEBSOCKET for that: whoever lists GET means to read, and frames go both ways
- * without an end. Those that ask were asked for the connection,
- * so only the one that was answered counts.
+ * without an end. Those that ask were asked for the connection, so only the one
+ * that was answered counts.
  */
 
 #include <string.h>

@@ -19,7 +19,7 @@
  * instruction stands only once: the kernel translates the whole program for
  * every box, and walks through it once for each call that exists to learn which
  * are always allowed. So each instruction costs each box something. libseccomp
- * knows the numbers; what it writes itself is three times as long.
+ * knows the numbers; what it writes itself is several times as long.
  */
 
 #include <errno.h>
