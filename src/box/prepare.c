@@ -518,6 +518,8 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 	if (pack_root(p, &box, s, only, err) < 0)
 		return refuse(ret, REFUSED_INVALID, err);
 	pack_disks(p, &box, s);
+	if (!s->root && !s->has_programs)
+		box.n_ours = box.n_mounts;
 	if (binds_pack(p, &box, s, err) < 0)
 		return refuse(ret,
 			      err->code == EPERM ? REFUSED_DENIED

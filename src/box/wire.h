@@ -247,6 +247,7 @@ struct wire_box {
 	uint32_t tty_rows;
 	uint32_t tty_cols;
 	uint32_t n_mounts;
+	uint32_t n_ours;  /* of them, the first, which no link leads to */
 	uint32_t require; /* as best_effort: without these nothing runs */
 	uint32_t image;   /* 64 digits, the image of the root; 0: none */
 	uint32_t domainname;
@@ -416,6 +417,7 @@ struct wire_go {
 	uint32_t is_many;  /* users; init can start programs as any of them */
 	uint32_t is_apart; /* the host's root goes before a spec is looked at */
 	uint32_t owns_net; /* it has every right in its network namespace */
+	uint32_t is_next;  /* what follows comes at once, from another CPU */
 };
 
 /* keeper -> init, WIRE_CONF */

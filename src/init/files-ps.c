@@ -43,13 +43,13 @@ static bool describe(int dir, char *ret, size_t size)
 	char args[ARGS_MAX];
 	char *open;
 	char *close;
-	char state = '?';
-	int pid = 0;
-	int parent = 0;
-	unsigned long long user = 0;
-	unsigned long long kernel = 0;
-	unsigned long long start = 0;
-	long long rss = 0;
+	const char *rss;
+	char state;
+	long pid;
+	long parent;
+	unsigned long long used;
+	unsigned long long start;
+	long long pages;
 	ssize_t n;
 
 	if (io_read_file(dir, "stat", stat, sizeof(stat)) <= 0)
@@ -57,12 +57,16 @@ static bool describe(int dir, char *ret, size_t size)
 	/* The name may hold anything, also brackets. */
 	open = strchr(stat, '(');
 	close = strrchr(stat, ')');
-	if (!open || !close || close < open || sscanf(stat, "%d", &pid) != 1 ||
-	    sscanf(close + 1,
-		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu "
-		   "%*d %*d %*d %*d %*d %*d %llu %*u %lld",
-		   &state, &parent, &user, &kernel, &start, &rss) != 6)
+	rss = proc_field(stat, PROC_RSS);
+	if (!open || !close || close < open || !rss)
 		return false;
+	pid = strtol(stat, NULL, 10);
+	state = *proc_field(stat, PROC_STATE);
+	parent = strtol(proc_field(stat, PROC_PARENT), NULL, 10);
+	used = strtoull(proc_field(stat, PROC_USER), NULL, 10) +
+	       strtoull(proc_field(stat, PROC_KERNEL), NULL, 10);
+	start = strtoull(proc_field(stat, PROC_START), NULL, 10);
+	pages = strtoll(rss, NULL, 10);
 	*close = '\0';
 	tame(open + 1, strlen(open + 1), ' ');
 	n = io_read_file(dir, "cmdline", args, sizeof(args));
@@ -72,8 +76,8 @@ static bool describe(int dir, char *ret, size_t size)
 		n--;
 	args[n] = '\0';
 	tame(args, (size_t)n, ' ');
-	(void)snprintf(ret, size, "%d %d %c %llu %llu %lld %u %s\t%s", pid,
-		       parent, state, start, user + kernel, rss, uid_of(dir),
+	(void)snprintf(ret, size, "%ld %ld %c %llu %llu %lld %u %s\t%s", pid,
+		       parent, state, start, used, pages, uid_of(dir),
 		       open + 1, args);
 	return true;
 }

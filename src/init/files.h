@@ -63,6 +63,23 @@ struct dents {
 /* The next name but "." and "..", NULL at the end. */
 const char *dents_next(struct dents *d);
 
+/*
+ * tree.c: the nth word of /proc/PID/stat after the process's name, which may
+ * hold anything; NULL if there are fewer. sscanf(3) would be a quarter of all
+ * of init, which is copied for every box.
+ */
+enum {
+	PROC_STATE = 1,
+	PROC_PARENT = 2,
+	PROC_SESSION = 4,
+	PROC_USER = 12,
+	PROC_KERNEL = 13,
+	PROC_START = 20,
+	PROC_RSS = 22,
+};
+
+const char *proc_field(const char *stat, int n);
+
 /* files-read.c, files-write.c and so on: each sends its answer. */
 void files_stat(struct files *f);
 void files_read(struct files *f);

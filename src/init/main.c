@@ -7,12 +7,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/util.h"
 #include "init/init.h"
+
+#define PATIENCE_US 500
 
 static struct init init;
 
@@ -45,11 +49,28 @@ const void *init_map(struct init *in, int fd, uint64_t *ret_size)
 	return p;
 }
 
+/*
+ * What comes at once is looked for before it is waited for: a CPU that has
+ * gone to sleep, above all a virtual one, takes longer to wake up.
+ */
+static ssize_t receive(void *msg, size_t size, int *fds, int *ret_n)
+{
+	int64_t end = init.go.is_next ? clock_us() + PATIENCE_US : 0;
+	ssize_t len;
+
+	do
+		len = io_recv(INIT_SOCK, msg, size, end ? MSG_DONTWAIT : 0, fds,
+			      ret_n);
+	while (len == -EAGAIN && clock_us() < end);
+	return len != -EAGAIN ? len
+			      : io_recv(INIT_SOCK, msg, size, 0, fds, ret_n);
+}
+
 /* One message of exactly this form; the keeper's end is ours too. */
 static int expect(void *msg, size_t size, uint32_t type, int *fds, int n_fds)
 {
 	int n = 0;
-	ssize_t len = io_recv(INIT_SOCK, msg, size, 0, fds, &n);
+	ssize_t len = receive(msg, size, fds, &n);
 
 	if (len == 0)
 		_exit(0);

@@ -179,12 +179,32 @@ struct above {
 	size_t len;
 };
 
+static int lay_at(int dir, const char *name, const struct item *it)
+{
+	switch ((enum wire_record_kind)it->rec.kind) {
+	case WIRE_DIR:
+		return make_dir(dir, name, it);
+	case WIRE_FILE:
+		return write_new(dir, name, it);
+	case WIRE_LINK:
+		return make_link(dir, name, it);
+	}
+	return -EINVAL;
+}
+
 static int lay_in_root(const struct init *in, const struct item *it,
 		       struct above *up)
 {
 	const char *name = base_name(it->path);
 	size_t len = (size_t)(name - it->path) - 1;
+	int r;
 
+	/* No link is among what our own client says that could be met. */
+	if (!in->go.is_apart) {
+		r = lay_at(in->root, it->path + 1, it);
+		if (r != -ENOENT)
+			return r;
+	}
 	if (up->fd < 0 || up->len != len ||
 	    memcmp(up->path, it->path, len) != 0) {
 		fd_close(&up->fd);
@@ -192,17 +212,7 @@ static int lay_in_root(const struct init *in, const struct item *it,
 		up->path = it->path;
 		up->len = len;
 	}
-	if (up->fd < 0)
-		return up->fd;
-	switch ((enum wire_record_kind)it->rec.kind) {
-	case WIRE_DIR:
-		return make_dir(up->fd, name, it);
-	case WIRE_FILE:
-		return write_new(up->fd, name, it);
-	case WIRE_LINK:
-		return make_link(up->fd, name, it);
-	}
-	return -EINVAL;
+	return up->fd < 0 ? up->fd : lay_at(up->fd, name, it);
 }
 
 static int lay_untrusted(struct init *in, const struct item *it)

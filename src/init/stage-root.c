@@ -115,12 +115,30 @@ static int mount_in_image(struct init *in, uint32_t i, const char *target,
 	return 0;
 }
 
-static int mount_in_root(struct init *in, uint32_t i, const char *target,
+/*
+ * What our own client puts into the root before anything of its caller: the
+ * place is new and in the root itself, so nothing has to be looked at. 0 if
+ * it is not that simple.
+ */
+static int mount_at_once(struct init *in, uint32_t i, const char *target,
 			 bool is_file)
+{
+	int r;
+
+	if (in->go.is_apart || i >= in->box->n_ours ||
+	    in->box->mounts[i].flags & WIRE_MNT_OVERLAY)
+		return 0;
+	r = is_file ? mknodat(in->root, target + 1, S_IFREG | 0444, 0)
+		    : mkdirat(in->root, target + 1, 0755);
+	return r == 0 && sys_move_mount(in->mounts[i], "", in->root, target + 1,
+					UAPI_MOVE_MOUNT_F_EMPTY_PATH) == 0;
+}
+
+static int mount_in_place(struct init *in, uint32_t i, const char *target,
+			  bool is_file)
 {
 	const struct wire_mount *m = &in->box->mounts[i];
 	_cleanup_fd_ int place = place_open(in, target, is_file);
-	int r;
 
 	if (place == -EROFS)
 		return err_set(&in->err, EROFS,
@@ -134,8 +152,19 @@ static int mount_in_root(struct init *in, uint32_t i, const char *target,
 				 target);
 	if (mnt_attach(in->mounts[i], place, &in->err) < 0)
 		return err_wrap(&in->err, "mount on '%s'", target);
-	r = m->flags & WIRE_MNT_OVERLAY ? add_layer(in, i, target, place) : 0;
-	if (r == 0 && m->kind == WIRE_TMPFS && place_own(in, in->mounts[i]) < 0)
+	return m->flags & WIRE_MNT_OVERLAY ? add_layer(in, i, target, place)
+					   : 0;
+}
+
+static int mount_in_root(struct init *in, uint32_t i, const char *target,
+			 bool is_file)
+{
+	int r = mount_at_once(in, i, target, is_file)
+			? 0
+			: mount_in_place(in, i, target, is_file);
+
+	if (r == 0 && in->box->mounts[i].kind == WIRE_TMPFS &&
+	    place_own(in, in->mounts[i]) < 0)
 		r = err_set(&in->err, EIO, "look at '%s'", target);
 	fd_close(&in->mounts[i]);
 	return r;

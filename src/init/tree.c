@@ -31,22 +31,31 @@ static bool is_known(pid_t pid)
 	return false;
 }
 
-/* After the name, which may hold anything: state, parent, group, session. */
+const char *proc_field(const char *stat, int n)
+{
+	const char *p = strrchr(stat, ')');
+
+	for (; p && n > 0; n--) {
+		p = strchr(p, ' ');
+		p = p ? p + 1 : NULL;
+	}
+	return p;
+}
+
 static bool is_of(const char *pid, pid_t first)
 {
 	char path[64];
 	char text[1024];
-	const char *at;
-	int parent = 0;
-	int session = 0;
+	const char *parent;
+	const char *session;
 
 	(void)snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
 	if (io_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
 		return false;
-	at = strrchr(text, ')');
-	if (!at || sscanf(at + 1, " %*c %d %*d %d", &parent, &session) != 2)
-		return false;
-	return session == first || is_known(parent);
+	parent = proc_field(text, PROC_PARENT);
+	session = proc_field(text, PROC_SESSION);
+	return session && (strtol(session, NULL, 10) == first ||
+			   is_known((pid_t)strtol(parent, NULL, 10)));
 }
 
 /* Adds who is not known yet, and stops it, so that it has no more children. */

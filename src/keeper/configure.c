@@ -193,6 +193,7 @@ static int give_bounds(struct keeper *k, struct box *b, struct err *err)
 	int n;
 	int r;
 
+	cg_tree_find_cpus(&k->cg);
 	if (cg_box_make(&k->cg, &b->cg, false, err) < 0 ||
 	    set_limits(k, b, &b->spec->limits, &bounds, err) < 0)
 		return err_stage(err, "cgroup");

@@ -245,6 +245,7 @@ struct keeper {
 	char id[20];
 	uint32_t serial;
 	pid_t net;      /* the child that makes a network namespace, 0: none */
+	bool has_cpus;  /* more than the one that it is on */
 	bool is_swept;  /* looked for what others left behind */
 	bool has_left;  /* a group could not be removed: the next start will */
 	bool is_reused; /* more runs will follow: make the next box ahead */
@@ -326,6 +327,8 @@ void net_ahead(struct keeper *k);
 int net_enter(struct keeper *k);
 int net_leave(void);
 void net_done(struct keeper *k);
+/* The signals that a box would ignore if nobody changed it. */
+uint64_t net_ignored(void);
 
 /* spawn.c */
 struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err);

@@ -15,6 +15,8 @@
  * a copy, and must leave the library alone (os/clone.h). Who comes first, the
  * child to begin or the keeper to need it, decides who makes the namespace: on
  * a busy machine nobody waits for a child that has not even begun.
+ *
+ * It also looks which signals are ignored: that takes a call for each.
  */
 
 #include <errno.h>
@@ -41,6 +43,8 @@ static struct {
 	int own; /* the keeper's namespace, to come back to */
 	int new;
 	bool is_used;
+	atomic_bool has_looked;
+	uint64_t ignored; /* signals */
 	char stack[8192] __attribute__((aligned(64)));
 } child;
 
@@ -52,6 +56,20 @@ static int open_own(void)
 			       O_RDONLY | O_CLOEXEC, 0, 0);
 }
 
+/* What a child of the keeper ignores. */
+static uint64_t find_ignored(void)
+{
+	struct uapi_sigaction now = { 0 };
+	uint64_t ret = 0;
+
+	for (int sig = 1; sig <= UAPI_NSIG; sig++)
+		if (clone_call(SYS_rt_sigaction, sig, 0, (long)&now, 8, 0) ==
+			    0 &&
+		    now.handler == UAPI_SIG_IGN)
+			ret |= 1ULL << (sig - 1);
+	return ret;
+}
+
 static void make(void *unused)
 {
 	(void)unused;
@@ -61,6 +79,8 @@ static void make(void *unused)
 		if (clone_call(SYS_unshare, CLONE_NEWNET, 0, 0, 0, 0) == 0)
 			child.new = open_own();
 		atomic_store(&child.is_done, true);
+		child.ignored = find_ignored();
+		atomic_store(&child.has_looked, true);
 	}
 	for (;;)
 		(void)clone_call(SYS_exit_group, 0, 0, 0, 0, 0);
@@ -84,7 +104,8 @@ void net_ahead(struct keeper *k)
 	cpu_set_t others;
 
 	child.own = child.new = NO_FD;
-	if (geteuid() != 0 || !other_cpus(&others))
+	k->has_cpus = other_cpus(&others);
+	if (geteuid() != 0 || !k->has_cpus)
 		return;
 	k->net = clone_beside(&args, make, NULL, child.stack,
 			      sizeof(child.stack));
@@ -141,4 +162,16 @@ int net_leave(void)
 
 	fd_close(&child.own);
 	return r;
+}
+
+uint64_t net_ignored(void)
+{
+	static bool is_known;
+	static uint64_t ignored;
+
+	if (!is_known)
+		ignored = atomic_load(&child.has_looked) ? child.ignored
+							 : find_ignored();
+	is_known = true;
+	return ignored;
 }

@@ -45,6 +45,7 @@ static struct {
 	int sock;
 	int lock;
 	int init;
+	uint64_t ignored; /* signals */
 	struct box *box;
 	char stack[8192] __attribute__((aligned(64)));
 } birth;
@@ -58,19 +59,14 @@ extern char **environ;
 static const char *const init_env[] = { NULL };
 #endif
 
-/*
- * What was ignored in the client would be ignored in every box. By system
- * call: libraries keep their own numbers 32 to 34 from us.
- */
+/* What was ignored in the client would be ignored in every box. */
 static void reset_signals(void)
 {
-	const struct {
-		uint64_t handler, flags, restorer, mask;
-	} standard = { 0 };
+	const struct uapi_sigaction standard = { 0 };
 
-	for (int sig = 1; sig <= 64; sig++)
-		(void)clone_call(SYS_rt_sigaction, sig, (long)&standard, 0, 8,
-				 0);
+	for (uint64_t left = birth.ignored; left; left &= left - 1)
+		(void)clone_call(SYS_rt_sigaction, __builtin_ctzll(left) + 1,
+				 (long)&standard, 0, 8, 0);
 }
 
 static long child_steps(struct box *b)
@@ -164,6 +160,7 @@ static int clone_init(struct keeper *k, struct box *b, struct err *err)
 	b->owns_net = !has_net;
 	r = b->lock < 0 ? 0 : wear(w, b->host_uid, b->host_uid, w->caller);
 	if (r == 0) {
+		birth.ignored = net_ignored();
 		atomic_store(&birth.is_borrowed, 1);
 		b->pid = clone_beside(&args, child_main, NULL, birth.stack,
 				      sizeof(birth.stack));
@@ -231,7 +228,8 @@ static int tell_ids(const struct keeper *k, const struct box *b,
 				    .gid = b->ids.gid,
 				    .is_many = b->ids.many,
 				    .is_apart = k->is_reused,
-				    .owns_net = b->owns_net };
+				    .owns_net = b->owns_net,
+				    .is_next = !k->is_reused && k->has_cpus };
 	int r = io_send(b->sock, &go, sizeof(go), NULL, 0);
 
 	if (r < 0)

@@ -459,11 +459,13 @@ static void parse_cpus(struct cg_tree *tree, const char *text)
 	}
 }
 
-static void find_cpus(struct cg_tree *tree)
+void cg_tree_find_cpus(struct cg_tree *tree)
 {
 	const struct cg_parent *set = &tree->role[CG_CPUSET];
 	char text[4096] = "";
 
+	if (tree->n_cpus > 0)
+		return;
 	if (set->fd >= 0 && set->v2)
 		(void)io_read_file(set->fd, "cpuset.cpus.effective", text,
 				   sizeof(text));
@@ -526,7 +528,6 @@ int cg_tree_open(struct cg_tree *tree, struct err *err)
 	find_v2(tree, &scan);
 	for (int i = 0; i < CG_ROLES; i++)
 		find_same(tree, i);
-	find_cpus(tree);
 	return 0;
 }
 

@@ -54,7 +54,7 @@ struct cg_tree {
 	} role[CG_ROLES];
 	char mems[64];              /* v1: memory nodes for a new cpuset */
 	uint16_t cpus[CG_MAX_CPUS]; /* CPUs that boxes may use */
-	unsigned int n_cpus;
+	unsigned int n_cpus; /* 0 before cg_tree_find_cpus() */
 };
 
 struct cg_box {
@@ -94,6 +94,8 @@ const char *cg_role_name(enum cg_role role);
  */
 int cg_tree_open(struct cg_tree *tree, struct err *err);
 void cg_tree_close(struct cg_tree *tree);
+/* Which CPUs boxes may use; once. */
+void cg_tree_find_cpus(struct cg_tree *tree);
 
 /*
  * Where version 2 cannot freeze: looks for the freezer of version 1. True if

@@ -79,6 +79,17 @@ struct uapi_clone_args {
 	uint64_t cgroup;
 };
 
+/* rt_sigaction(2); C libraries keep some numbers to themselves */
+#define UAPI_NSIG    64
+#define UAPI_SIG_IGN 1
+
+struct uapi_sigaction {
+	uint64_t handler;
+	uint64_t flags;
+	uint64_t restorer;
+	uint64_t mask;
+};
+
 /* futex(2) */
 #define UAPI_FUTEX_WAIT 0
 
