@@ -48,9 +48,8 @@ _Static_assert(ARRAY_SIZE(roles) == CG_ROLES, "a row for each role");
 #define LEAF      "cordon-host"
 #define MAX_ASIDE 10
 
-#define CGROUP_MAGIC           0x0027e0ebU
-#define CGROUP2_MAGIC          0x63677270U
-#define FIRST_CGROUP_NAMESPACE 0xeffffffbU /* its inode */
+#define CGROUP_MAGIC  0x0027e0ebU
+#define CGROUP2_MAGIC 0x63677270U
 
 /* A mounted hierarchy. */
 struct mount_line {
@@ -201,28 +200,6 @@ static bool add_usual(struct scan *scan, const char *place,
 	return true;
 }
 
-/*
- * Nearly everywhere each hierarchy is mounted whole in its usual place. To
- * look there is much quicker than to read mountinfo, for which the kernel
- * writes a line for each mount. Paths in /proc/self/cgroup then begin at the
- * top, if we are in the first cgroup namespace. False where anything differs.
- */
-static bool find_usual(struct scan *scan)
-{
-	struct stat st;
-	char path[256];
-
-	if (stat("/proc/self/ns/cgroup", &st) < 0 ||
-	    st.st_ino != FIRST_CGROUP_NAMESPACE)
-		return false;
-	for (int i = 0; i < CG_FREEZE; i++)
-		if (roles[i].v1 &&
-		    own_path(scan->groups, roles[i].v1, path, sizeof(path)) &&
-		    !add_usual(scan, "/", roles[i].v1))
-			return false;
-	return add_usual(scan, scan->n_mounts ? "/unified" : "", "");
-}
-
 /* Finds the mounted hierarchy with `controller`, "" for version 2. */
 static const struct mount_line *find_mount(const struct scan *scan,
 					   const char *controller)
@@ -266,6 +243,45 @@ static int open_dir(const char *path)
 static bool is_writable(const char *path)
 {
 	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+}
+
+/* By its name, for which the kernel has nothing to look up. */
+static bool is_first_namespace(void)
+{
+	static const char first[] = "cgroup:[4026531835]";
+	char name[sizeof(first)];
+
+	return readlink("/proc/self/ns/cgroup", name, sizeof(name)) ==
+		       sizeof(first) - 1 &&
+	       memcmp(name, first, sizeof(first) - 1) == 0;
+}
+
+/*
+ * Nearly everywhere each hierarchy is mounted whole in its usual place. To
+ * look there is much quicker than to read mountinfo, for which the kernel
+ * writes a line for each mount. Paths in /proc/self/cgroup then begin at the
+ * top, if we are in the first cgroup namespace. False where anything differs.
+ * CPU time is counted by version 2 where that is ours, so the hierarchy of
+ * version 1 for it is not looked for then.
+ */
+static bool find_usual(struct scan *scan)
+{
+	char path[CG_PATH_MAX];
+
+	if (!is_first_namespace())
+		return false;
+	for (int i = 0; i < CG_ACCT; i++)
+		if (roles[i].v1 &&
+		    own_path(scan->groups, roles[i].v1, path, sizeof(path)) &&
+		    !add_usual(scan, "/", roles[i].v1))
+			return false;
+	if (!add_usual(scan, scan->n_mounts ? "/unified" : "", ""))
+		return false;
+	if (scan->n_mounts == 1 ||
+	    (own_dir(scan, "", path, sizeof(path)) && is_writable(path)))
+		return true;
+	return !own_path(scan->groups, roles[CG_ACCT].v1, path, sizeof(path)) ||
+	       add_usual(scan, "/", roles[CG_ACCT].v1);
 }
 
 static void parent_set(struct cg_parent *p, const char *path, bool v2)
