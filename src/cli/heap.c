@@ -38,7 +38,8 @@ struct head {
 
 static char piece[PIECE] __attribute__((aligned(16)));
 static size_t used;
-static char *last; /* the block that ends at `used`, if it is still there */
+static size_t high; /* `used` at its most: behind it all is zero */
+static char *last;  /* the block that ends at `used`, if it is still there */
 
 static bool is_ours(const void *p)
 {
@@ -63,20 +64,27 @@ void *__wrap_malloc(size_t n)
 		return __real_malloc(n);
 	h->size = whole(n);
 	used += sizeof(*h) + h->size;
+	high = MAX(high, used);
 	last = (char *)(h + 1);
 	return last;
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
+	size_t before = high;
 	size_t all;
-	void *p;
+	char *p;
 
 	if (__builtin_mul_overflow(n, size, &all)) {
 		errno = ENOMEM;
 		return NULL;
 	}
 	p = __wrap_malloc(all);
+	/* What was never used is not touched: that would be a fault a page. */
+	if (p && is_ours(p))
+		all = before > (size_t)(p - piece)
+			      ? MIN(all, before - (size_t)(p - piece))
+			      : 0;
 	if (p)
 		memset(p, 0, all);
 	return p;
@@ -101,6 +109,7 @@ static bool stretch(char *p, size_t n)
 		return false;
 	((struct head *)(void *)p - 1)->size = whole(n);
 	used = at + whole(n);
+	high = MAX(high, used);
 	return true;
 }
 
