@@ -185,6 +185,76 @@ TEST(s63_many_programs_leave_nothing)
 	stop_keeper();
 }
 
+/* With it goes what it started, and what it wrote is kept. */
+TEST(s66_a_box_ends_with_its_last_program)
+{
+	const struct how last = { .is_last = true, .settings = "" };
+	struct box_s *b;
+	struct ran *r;
+
+	begin();
+	b = open_want("", NO_FD, 7);
+	CHECK(WAIT_FOR(b->ready, 10000));
+	r = start_in(b, &last, "sh", "-c",
+		     "sleep 1000 & echo kept >/tmp/x; exit 7", NULL);
+	CHECK(WAIT_FOR(b->ended, 10000));
+	CHECK(is_over(r));
+	CHECK_INT(exit_of(r), 7);
+	CHECK_INT(r->outcome.end, WIRE_BY_ITSELF);
+	CHECK_INT(b->outcome.end, WIRE_BY_CANCEL);
+	CHECK_INT(count_groups("p[0-9]*"), 0);
+	b = open_want("", NO_FD, 7);
+	CHECK(WAIT_FOR(b->ready, 10000));
+	CHECK_STR(run_sh(b, "cat /tmp/x")->out, "kept\n");
+	/* Also with one that is killed, and one that cannot be started. */
+	r = start_in(b, &last, "sh", "-c", "echo up; sleep 1000", NULL);
+	CHECK(WAIT_FOR(strstr(r->out, "up"), 5000));
+	CHECK_INT(session_kill_exec(b->s, r->number), 0);
+	CHECK(WAIT_FOR(b->ended, 10000));
+	CHECK_INT(r->outcome.end, WIRE_BY_CANCEL);
+	b = open_one("");
+	r = start_in(b, &last, "/no/such/program", NULL);
+	CHECK(WAIT_FOR(b->ended, 10000));
+	CHECK_INT(r->outcome.exec_errno, ENOENT);
+	stop_keeper();
+}
+
+TEST(s67_a_program_on_hold)
+{
+	const struct how held = { .is_held = true,
+				  .is_last = true,
+				  .settings = "" };
+	struct box_s *b;
+	struct ran *r;
+
+	begin();
+	b = open_one("");
+	r = start_in(b, &held, "sh", "-c", "cat /tmp/x; exit 3", NULL);
+	/* It has looked at nothing yet, and nobody is told of it. */
+	(void)run_sh(b, "echo late >/tmp/x");
+	CHECK(!r->started && !r->ended);
+	CHECK_INT(let_go(r), 0);
+	CHECK(WAIT_FOR(b->ended, 10000));
+	CHECK(r->started && is_over(r));
+	CHECK_STR(r->out, "late\n");
+	CHECK_INT(exit_of(r), 3);
+	/* Closed meanwhile, it is as if it had not been there. */
+	b = open_one("");
+	r = start_in(b, &held, "sh", "-c", "echo never", NULL);
+	(void)step(50);
+	close_one(b, false);
+	CHECK(!r->started && !r->ended);
+	CHECK_INT(count_groups("p[0-9]*"), 0);
+	/* It is there once. */
+	b = open_one("");
+	r = start_in(b, &held, "sh", "-c", "sleep 1000", NULL);
+	CHECK_INT(let_go(r), 0);
+	CHECK(WAIT_FOR(r->started, 5000));
+	CHECK_INT(session_kill_exec(b->s, r->number), 0);
+	CHECK(WAIT_FOR(b->ended, 10000));
+	stop_keeper();
+}
+
 /* A keeper that dies at a certain moment, as by kill -9. */
 static void die_at(const char *moment)
 {

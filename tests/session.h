@@ -51,7 +51,8 @@ struct ran {
 	bool ended;
 	int tty;
 	int in;
-	int fds[2]; /* our ends of stdout and stderr */
+	int fds[2];  /* our ends of stdout and stderr */
+	int held[3]; /* the box's ends, while it waits */
 	char out[OUT_MAX];
 	char err[4096];
 	size_t out_len;
@@ -347,6 +348,8 @@ struct how {
 	bool kill_rest;
 	bool input;
 	bool may_fail; /* the keeper may be dead by now */
+	bool is_last;
+	bool is_held; /* until let_go() */
 	uint16_t rows, cols;
 	const char *settings;
 };
@@ -361,7 +364,8 @@ static inline struct ran *start_argv(struct box_s *b, const struct how *how,
 				  .tty = how->tty,
 				  .rows = how->rows,
 				  .cols = how->cols,
-				  .kill_rest = how->kill_rest };
+				  .kill_rest = how->kill_rest,
+				  .is_last = how->is_last };
 	struct ran *r = calloc(1, sizeof(*r));
 	struct err err = { 0 };
 	int out[2];
@@ -388,11 +392,25 @@ static inline struct ran *start_argv(struct box_s *b, const struct how *how,
 	}
 	r->next = rans;
 	rans = r;
-	if (session_exec(b->s, &x, &events, r, &r->number, &err) < 0 &&
-	    !how->may_fail)
+	if (how->is_held) {
+		if (session_hold(b->s, p.work, how->is_last, &r->number) < 0)
+			die("hold", &err);
+		memcpy(r->held, x.stdio, sizeof(r->held));
+	} else if (session_exec(b->s, &x, &events, r, &r->number, &err) < 0 &&
+		   !how->may_fail) {
 		die("exec", &err);
+	}
 	prepared_done(&p);
 	return r;
+}
+
+/* 0, or why what is on hold does not begin. */
+static inline int let_go(struct ran *r)
+{
+	static const struct session_exec_events events = { on_started,
+							   on_done };
+
+	return session_let(r->box->s, r->number, r->held, &events, r);
 }
 
 static inline struct ran *start_va(struct box_s *b, const struct how *how,

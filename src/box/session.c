@@ -258,6 +258,8 @@ int session_exec(struct session *s, const struct session_exec *exec,
 		ask.flags |= WIRE_ASK_TTY;
 	if (exec->kill_rest)
 		ask.flags |= WIRE_ASK_KILL_REST;
+	if (exec->is_last)
+		ask.flags |= WIRE_ASK_LAST;
 	r = send_ask(s->all, &ask, fds, exec->tty ? 1 : 4);
 	if (r < 0) {
 		free(e);
@@ -268,6 +270,60 @@ int session_exec(struct session *s, const struct session_exec *exec,
 	e->next = s->execs;
 	s->execs = e;
 	*ret_number = e->number;
+	return 0;
+}
+
+static struct exec *find_exec(const struct session *s, uint32_t number)
+{
+	struct exec *e = s->execs;
+
+	while (e && e->number != number)
+		e = e->next;
+	return e;
+}
+
+int session_hold(struct session *s, int work, bool is_last,
+		 uint32_t *ret_number)
+{
+	struct wire_ask ask = { .type = WIRE_EXEC,
+				.job = s->number,
+				.flags = WIRE_ASK_HOLD |
+					 (is_last ? WIRE_ASK_LAST : 0) };
+	struct exec *e;
+	int r;
+
+	if (s->is_closed)
+		return -ESHUTDOWN;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	e->number = ask.exec = new_number(s->all);
+	r = send_ask(s->all, &ask, &work, 1);
+	if (r < 0) {
+		free(e);
+		return r;
+	}
+	e->next = s->execs;
+	s->execs = e;
+	*ret_number = e->number;
+	return 0;
+}
+
+int session_let(struct session *s, uint32_t number, const int stdio[3],
+		const struct session_exec_events *events, void *arg)
+{
+	const struct wire_ask ask = { .type = WIRE_LET,
+				      .job = s->number,
+				      .exec = number };
+	struct exec *e = s->is_closed ? NULL : find_exec(s, number);
+	int r = e ? send_ask(s->all, &ask, stdio, 3) : -ESRCH;
+
+	if (r < 0)
+		return r;
+	for (int i = 0; i < 3; i++)
+		(void)close(stdio[i]);
+	e->events = *events;
+	e->arg = arg;
 	return 0;
 }
 
@@ -386,15 +442,6 @@ int sessions_ask_swept(struct sessions *all,
 }
 
 /* answers */
-
-static struct exec *find_exec(const struct session *s, uint32_t number)
-{
-	struct exec *e = s->execs;
-
-	while (e && e->number != number)
-		e = e->next;
-	return e;
-}
 
 static void end_exec(struct session *s, struct exec *e,
 		     const struct wire_outcome *o)

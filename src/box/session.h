@@ -67,6 +67,11 @@ struct session_exec {
 	bool tty;     /* a terminal of its own */
 	uint16_t rows, cols;
 	bool kill_rest; /* what it leaves behind is killed when it ends */
+	/*
+	 * When it has ended, or could not be started, the box ends as by
+	 * session_close(s, true), which may be called all the same.
+	 */
+	bool is_last;
 };
 
 struct session_exec_events {
@@ -87,6 +92,17 @@ struct session_exec_events {
 int session_exec(struct session *s, const struct session_exec *exec,
 		 const struct session_exec_events *events, void *arg,
 		 uint32_t *ret_number, struct err *err);
+
+/*
+ * The first half of session_exec(): a process for it waits behind the wall and
+ * in its group. It has looked at nothing in the box, and nobody is told of it,
+ * also not of its end; the box can be closed as if it were not there.
+ */
+int session_hold(struct session *s, int work, bool is_last,
+		 uint32_t *ret_number);
+/* The other half. Its streams are closed then; -ESRCH: it is not there. */
+int session_let(struct session *s, uint32_t number, const int stdio[3],
+		const struct session_exec_events *events, void *arg);
 
 /* A signal for the first process of a program; ESRCH comes to nobody. */
 int session_signal(struct session *s, uint32_t number, int signal);

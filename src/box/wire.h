@@ -315,6 +315,7 @@ enum wire_type {
 	WIRE_CLOSED, /* keeper: nothing of the box is left */
 	WIRE_GATE,   /* client, keeper: fd to the box's gate, for its sockets */
 	WIRE_SWEPT,  /* client: is anything left of dead keepers? keeper: no */
+	WIRE_LET,    /* client, keeper: fds streams, of a program on hold */
 };
 
 enum wire_end {
@@ -367,6 +368,8 @@ enum {
 	WIRE_ASK_KILL_REST = 1 << 1, /* EXEC: what it leaves is killed */
 	WIRE_ASK_PEER = 1 << 2,      /* OPEN: there is a peer */
 	WIRE_ASK_BIRTH = 1 << 3,     /* to init: the first group is born into */
+	WIRE_ASK_LAST = 1 << 4,      /* EXEC: the box ends with it, and keeps */
+	WIRE_ASK_HOLD = 1 << 5,      /* EXEC: waits for WIRE_LET; fd work */
 };
 
 /* client -> keeper -> init: something about a box that stays. */

@@ -316,6 +316,7 @@ struct box {
 	struct err start_err;
 	char run[33];
 	uint32_t number;
+	uint32_t parked; /* a process that waits to become it; 0: none */
 	struct wire_outcome outcome;
 	bool has_outcome;
 	int64_t created_ns, started_ns, finished_ns;
@@ -509,6 +510,7 @@ void box_wall_idle(struct box *b); /* files are done; maybe close it */
 
 /* life.c */
 void box_begin(struct box *b);
+void box_hold_main(struct box *b); /* its wall stands: all but its start */
 void box_main_readable(void *arg); /* read what its main program wrote */
 void box_wall_gone(struct box *b, const struct wire_outcome *o);
 void box_gate_over(struct box *b);

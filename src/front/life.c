@@ -270,18 +270,36 @@ static int send_main(struct box *b, struct err *err)
 		.tty = b->tty,
 		.rows = (uint16_t)b->rows,
 		.cols = (uint16_t)b->cols,
+		.is_last = true,
 	};
 
 	if (!b->tty && open_streams(b, x.stdio, err) < 0)
 		return -err->code;
-	if (session_exec(b->session, &x, &events, b, &b->number, err) < 0) {
+	b->number = b->parked;
+	if (session_let(b->session, b->parked, x.stdio, &events, b) < 0 &&
+	    session_exec(b->session, &x, &events, b, &b->number, err) < 0) {
 		for (int i = 0; i < 3; i++)
 			fd_close(&x.stdio[i]);
 		return -err->code;
 	}
+	b->parked = 0;
 	b->has_main = true;
+	b->is_shelved = true; /* the box may end before we say otherwise */
 	b->is_spent = b->was_asked;
 	return 0;
+}
+
+/*
+ * Its start will be asked for soon: all that comes before the program itself is
+ * done now. That it begins is recorded before it is let.
+ */
+void box_hold_main(struct box *b)
+{
+	b->parked = 0;
+	if (b->has_no_main || b->tty || b->work_fd < 0 ||
+	    (b->state != BOX_CREATED && !b->is_starting) ||
+	    session_hold(b->session, b->work_fd, true, &b->parked) < 0)
+		b->parked = 0;
 }
 
 static void start_failed(struct box *b)

@@ -68,6 +68,7 @@ static void is_up(void *arg)
 		return;
 	}
 	b->is_ready = true;
+	box_hold_main(b);
 	tell_needs(b, NULL);
 }
 
@@ -93,6 +94,7 @@ static void is_down(void *arg, const struct wire_outcome *o)
 	struct err err = o->err;
 
 	b->session = NULL;
+	b->parked = 0;
 	b->is_ready = b->is_closing = false;
 	alarm_clear(&b->close_alarm);
 	/* A gate is for one wall, and what knows its authority too. */

@@ -50,10 +50,12 @@ enum { EV_SOCK, EV_SIGNAL, EV_CHILD }; /* and from there on their index */
 struct child {
 	uint32_t number; /* 0: free */
 	bool is_files;
+	bool is_last;   /* we end with it */
 	bool has_begun; /* and that was told */
 	bool has_ended; /* by its report, before its death */
 	pid_t pid;
 	int report;
+	int go;  /* on hold: its streams go there */
 	int tty; /* our side, until it is handed on */
 	int64_t started;
 	struct report said;
@@ -82,6 +84,7 @@ static struct child *take_free(void)
 			top = i + 1;
 		memset(c, 0, sizeof(*c));
 		c->report = NO_FD;
+		c->go = NO_FD;
 		c->tty = NO_FD;
 		return c;
 	}
@@ -173,6 +176,7 @@ static void ended(const struct init *in, struct child *c, int status)
 	while (hear_report(c))
 		;
 	close_report(c);
+	fd_close(&c->go);
 	fd_close(&c->tty);
 	o->wait_status = status;
 	if (c->has_ended) {
@@ -193,13 +197,19 @@ static void ended(const struct init *in, struct child *c, int status)
 
 static void reap(const struct init *in)
 {
+	bool is_over = false;
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		for (int i = 0; i < top; i++)
-			if (children[i].number && children[i].pid == pid)
+			if (children[i].number && children[i].pid == pid) {
+				is_over = is_over || children[i].is_last;
 				ended(in, &children[i], status);
+			}
+	/* The kernel ends what else is in the box. */
+	if (is_over)
+		_exit(0);
 }
 
 /* In the child */
@@ -211,6 +221,7 @@ struct start {
 	int n_fds;
 	int tty;
 	int report;
+	int go;
 };
 
 /* The last descriptors are groups of version 1; the first may be the other. */
@@ -226,11 +237,27 @@ static int join_groups(const struct start *s)
 	return 0;
 }
 
+/* Until it is wanted, with what the keeper sends then. */
+static int wait_for_streams(const struct start *s)
+{
+	int fds[IO_MAX_FDS];
+	int n = 0;
+	char go;
+
+	if (io_recv(s->go, &go, 1, 0, fds, &n) != 1 || n != 3)
+		return err_set(&s->in->err, EPROTO, "its streams did not come");
+	memcpy(s->in->stdio, fds, sizeof(s->in->stdio));
+	s->in->tty = NO_FD;
+	return 0;
+}
+
 static int take_streams(const struct start *s)
 {
 	struct init *in = s->in;
 	bool tty = s->ask->flags & WIRE_ASK_TTY;
 
+	if (s->ask->flags & WIRE_ASK_HOLD)
+		return wait_for_streams(s);
 	for (int i = 0; i < 3; i++) {
 		in->stdio[i] = tty ? ioctl(s->tty, TIOCGPTPEER,
 					   O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -349,11 +376,20 @@ static pid_t bear(const struct start *s)
 
 static int start_child(struct start *s, struct child *c)
 {
+	_cleanup_fd_ int go = NO_FD;
 	int pair[2] = { NO_FD, NO_FD };
 
 	if ((s->ask->flags & WIRE_ASK_TTY) &&
 	    (c->tty = open_tty(s->in, s->ask)) < 0)
 		return c->tty;
+	if (s->ask->flags & WIRE_ASK_HOLD) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			       pair) < 0)
+			return -errno;
+		c->go = pair[0];
+		go = pair[1];
+		s->go = go;
+	}
 	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	s->tty = c->tty;
@@ -375,9 +411,10 @@ static int start_child(struct start *s, struct child *c)
 static void start(struct init *in, const struct wire_ask *ask, const int *fds,
 		  int n_fds)
 {
-	struct start s = { in, ask, fds, n_fds, NO_FD, NO_FD };
+	struct start s = { in, ask, fds, n_fds, NO_FD, NO_FD, NO_FD };
 	bool is_files = ask->type == WIRE_FILES;
-	int need = is_files || (ask->flags & WIRE_ASK_TTY) ? 1 : 4;
+	bool is_early = ask->flags & (WIRE_ASK_TTY | WIRE_ASK_HOLD);
+	int need = is_files || is_early ? 1 : 4;
 	struct child *c = take_free();
 	int r;
 
@@ -387,12 +424,23 @@ static void start(struct init *in, const struct wire_ask *ask, const int *fds,
 		return;
 	}
 	c->is_files = is_files;
+	c->is_last = ask->flags & WIRE_ASK_LAST;
 	r = start_child(&s, c);
 	if (r < 0) {
 		fd_close(&c->report);
+		fd_close(&c->go);
 		fd_close(&c->tty);
 		tell_failure(ask->exec, -r);
 	}
+}
+
+/* It reads nothing else, so there is room; if it is dead, that is told. */
+static void let(struct child *c, const int *fds, int n_fds)
+{
+	if (!c || c->go < 0)
+		return;
+	(void)io_send_now(c->go, "", 1, fds, n_fds);
+	fd_close(&c->go);
 }
 
 /* The signals that a process catches, as proc(5) shows them. */
@@ -448,6 +496,9 @@ static void hear(struct init *in)
 	case WIRE_EXEC:
 	case WIRE_FILES:
 		start(in, &ask, fds, n_fds);
+		break;
+	case WIRE_LET:
+		let(find(ask.exec), fds, n_fds);
 		break;
 	case WIRE_SIGNAL:
 		c = find(ask.exec);

@@ -92,6 +92,9 @@ enum box_state {
 
 #define BOX_DISKS 16
 
+/* How long init may take to end after it said so; see box_kill(). */
+#define BOX_LATE_US 2000
+
 /*
  * Who a box is inside, whether it has the caller's uid outside, and whether it
  * has other users, root among them.
@@ -173,6 +176,8 @@ struct program {
 	enum program_state state;
 	bool is_files; /* a request for files, of which nobody is told */
 	bool kill_rest;
+	bool is_last; /* the box ends with it */
+	bool is_held; /* it waits for its streams */
 	bool heard;   /* init told its end */
 	bool is_shot; /* it was sent SIGKILL as asked */
 	struct wire_times times;
@@ -418,6 +423,8 @@ void session_request(struct keeper *k, const struct wire_ask *ask, int *fds,
 		     int n_fds);
 void session_init_said(struct keeper *k, struct box *b);
 void session_init_died(struct keeper *k, struct box *b);
+/* The program with which it ends has ended; its disks stay. */
+void session_over(struct keeper *k, struct box *b);
 /* Tells the client; one that does not listen is given up. */
 void session_tell(struct keeper *k, const struct wire_told *told,
 		  const int *fds, int n);

@@ -109,7 +109,7 @@ static int send_start(struct keeper *k, const struct box *b,
 	if (box_open_part(k, b, ask->exec, &join, err) < 0)
 		return -err->code;
 	memcpy(all, fds, sizeof(int) * (size_t)n_fds);
-	to_init.flags &= WIRE_ASK_TTY;
+	to_init.flags &= WIRE_ASK_TTY | WIRE_ASK_LAST | WIRE_ASK_HOLD;
 	if (join.dir >= 0) {
 		to_init.flags |= WIRE_ASK_BIRTH;
 		all[n++] = join.dir;
@@ -137,6 +137,8 @@ int program_start(struct keeper *k, struct box *b, const struct wire_ask *ask,
 	p->box = (int)(b - k->boxes);
 	p->is_files = ask->type == WIRE_FILES;
 	p->kill_rest = p->is_files || (ask->flags & WIRE_ASK_KILL_REST);
+	p->is_last = ask->flags & WIRE_ASK_LAST;
+	p->is_held = ask->flags & WIRE_ASK_HOLD;
 	if (!p->is_files && read_times(fds[0], &p->times, err) < 0)
 		return err_stage(err, "work");
 	if (cg_part_make(&k->cg, &b->cg, p->number, b->host_uid, err) < 0)
@@ -249,12 +251,16 @@ static void tell_end(struct keeper *k, struct program *p, const struct err *err)
 	o->pids_refused = u.pids_refused - p->refused_before;
 	o->cpu_us = cg_part_cpu_us(&k->cg, &b->cg, p->number);
 	session_tell(k, &told, NULL, 0);
+	if (p->is_last)
+		session_over(k, b);
 }
 
 /* Told, or there is nobody to be told: whatever is left has its group. */
 static void leave(struct keeper *k, struct program *p)
 {
-	if (cg_part_is_empty(&k->cg, &box_of(k, p)->cg, p->number)) {
+	/* With a box that ends goes its group too; the client waits. */
+	if (!p->is_last &&
+	    cg_part_is_empty(&k->cg, &box_of(k, p)->cg, p->number)) {
 		forget(k, p);
 		return;
 	}

@@ -32,9 +32,6 @@
 
 #define CPU_CHECK_MIN_US 5000
 
-/* How long init may take to end after it said so; see box_kill(). */
-#define LATE_US 2000
-
 struct box *run_find(struct keeper *k, uint32_t job)
 {
 	for (int i = 0; i < k->top; i++) {
@@ -371,7 +368,7 @@ void run_init_said(struct keeper *k, struct box *b)
 			box_fill_usage(k, b, NULL);
 			box_look_at_disks(b);
 			b->heard = true;
-			b->late_at = clock_us() + LATE_US;
+			b->late_at = clock_us() + BOX_LATE_US;
 			if (msg.type == WIRE_ENDED && b->state == BOX_RUNNING)
 				over(k, b);
 			break;
@@ -473,6 +470,12 @@ static void timed_out(struct keeper *k, struct box *b, enum wire_end end,
 		run_end(k, b, end);
 }
 
+/* Whether its init said that it ends, and is to be helped if it does not. */
+static bool is_awaited(const struct box *b)
+{
+	return b->late_at && (b->state == BOX_RUNNING || b->state == BOX_DYING);
+}
+
 void run_timers(struct keeper *k)
 {
 	int64_t now = clock_us();
@@ -480,15 +483,12 @@ void run_timers(struct keeper *k)
 	for (int i = 0; i < k->top; i++) {
 		struct box *b = &k->boxes[i];
 
-		if (b->state != BOX_RUNNING)
-			continue;
-		if (b->heard) {
-			if (b->late_at && now >= b->late_at) {
-				b->late_at = 0;
-				box_kill(k, b);
-			}
-			continue;
+		if (is_awaited(b) && now >= b->late_at) {
+			b->late_at = 0;
+			box_kill(k, b);
 		}
+		if (b->state != BOX_RUNNING || b->heard)
+			continue;
 		if (b->deadline && now >= b->deadline)
 			timed_out(k, b, WIRE_BY_TIMEOUT, now);
 		else if (b->total_deadline && now >= b->total_deadline)
@@ -503,10 +503,10 @@ static int64_t next_look(const struct box *b)
 {
 	int64_t next = INT64_MAX;
 
-	if (b->state != BOX_RUNNING)
+	if (is_awaited(b))
+		return b->late_at;
+	if (b->state != BOX_RUNNING || b->heard)
 		return next;
-	if (b->heard)
-		return b->late_at ? b->late_at : next;
 	if (b->kill_at)
 		return b->kill_at;
 	if (b->deadline)

@@ -280,13 +280,42 @@ static void request_open(struct keeper *k, const struct wire_ask *ask,
 		tell_closed(k, ask->job, &o);
 }
 
+static void begin_end(struct keeper *k, struct box *b, bool is_kept)
+{
+	b->outcome.end = WIRE_BY_CANCEL;
+	b->may_keep = is_kept;
+	b->state = BOX_DYING;
+	/* What is frozen in version 1 dies only when it may move again. */
+	if (b->is_frozen)
+		(void)programs_freeze(k, b, false);
+}
+
+static void close_box(struct keeper *k, struct box *b, bool is_kept)
+{
+	if (b->state == BOX_DYING)
+		return;
+	box_kill(k, b);
+	begin_end(k, b, is_kept);
+}
+
+/* Init ends by itself, and with it all that is in the box. */
+void session_over(struct keeper *k, struct box *b)
+{
+	if (b->state == BOX_DYING)
+		return;
+	b->late_at = clock_us() + BOX_LATE_US;
+	begin_end(k, b, true);
+}
+
 static void request_exec(struct keeper *k, struct box *b,
 			 const struct wire_ask *ask, const int *fds, int n_fds)
 {
 	struct err err = { 0 };
-	int need = ask->flags & WIRE_ASK_TTY ? 1 : 4;
+	uint32_t early = ask->flags & (WIRE_ASK_TTY | WIRE_ASK_HOLD);
+	int need = early ? 1 : 4;
 
-	if (n_fds != need || !ask->exec || ask->exec >= FILES_NUMBER ||
+	if (n_fds != need || early == (WIRE_ASK_TTY | WIRE_ASK_HOLD) ||
+	    !ask->exec || ask->exec >= FILES_NUMBER ||
 	    program_get(k, b, ask->exec)) {
 		k->is_over = true;
 		return;
@@ -297,8 +326,26 @@ static void request_exec(struct keeper *k, struct box *b,
 		(void)err_set(&err, EBUSY, "the box is paused");
 	else
 		(void)program_start(k, b, ask, fds, n_fds, &err);
-	if (err.code)
-		tell_not_started(k, ask, &err);
+	if (!err.code)
+		return;
+	tell_not_started(k, ask, &err);
+	if (ask->flags & WIRE_ASK_LAST)
+		close_box(k, b, true);
+}
+
+/* Without a program it has ended, and the two messages crossed. */
+static void request_let(struct keeper *k, struct box *b,
+			const struct wire_ask *ask, const int *fds, int n_fds)
+{
+	const struct wire_ask to_init = { .type = WIRE_LET, .exec = ask->exec };
+	struct program *p = program_get(k, b, ask->exec);
+
+	if (n_fds != 3 || (p && !p->is_held)) {
+		k->is_over = true;
+	} else if (p) {
+		p->is_held = false;
+		(void)io_send_now(b->sock, &to_init, sizeof(to_init), fds, 3);
+	}
 }
 
 /* Where it cannot be served, the socket's end says so. */
@@ -381,19 +428,6 @@ static void freeze(struct keeper *k, struct box *b, bool is_frozen)
 	(void)programs_freeze(k, b, is_frozen);
 }
 
-static void close_box(struct keeper *k, struct box *b, bool is_kept)
-{
-	if (b->state == BOX_DYING)
-		return;
-	b->outcome.end = WIRE_BY_CANCEL;
-	b->may_keep = is_kept;
-	b->state = BOX_DYING;
-	box_kill(k, b);
-	/* What is frozen in version 1 dies only when it may move again. */
-	if (b->is_frozen)
-		(void)programs_freeze(k, b, false);
-}
-
 static void request_about(struct keeper *k, struct box *b,
 			  const struct wire_ask *ask, const int *fds, int n_fds)
 {
@@ -402,6 +436,9 @@ static void request_about(struct keeper *k, struct box *b,
 	switch (ask->type) {
 	case WIRE_EXEC:
 		request_exec(k, b, ask, fds, n_fds);
+		break;
+	case WIRE_LET:
+		request_let(k, b, ask, fds, n_fds);
 		break;
 	case WIRE_SIGNAL:
 		if (p && ask->value >= 1 && ask->value <= 64)
@@ -526,7 +563,7 @@ void session_init_said(struct keeper *k, struct box *b)
 void session_init_died(struct keeper *k, struct box *b)
 {
 	struct rusage ru = { 0 };
-	bool is_closed = b->state == BOX_DYING;
+	bool is_closed;
 
 	if (wait4(b->pid, NULL, WNOHANG, &ru) != b->pid)
 		return;
@@ -538,12 +575,16 @@ void session_init_died(struct keeper *k, struct box *b)
 	/* What it said last may still be in the socket. */
 	while (b->sock >= 0)
 		session_init_said(k, b);
+	is_closed = b->state == BOX_DYING;
 	if (!is_closed && !b->outcome.err.code)
 		b->outcome.end = WIRE_BY_LOSS;
 	if (b->started)
 		b->outcome.wall_us = (uint64_t)(clock_us() - b->started);
-	box_fill_usage(k, b, &ru);
-	box_look_at_disks(b);
+	/* Of what was closed, each program's were told with its end. */
+	if (!is_closed) {
+		box_fill_usage(k, b, &ru);
+		box_look_at_disks(b);
+	}
 	programs_end(k, b);
 	keeper_moment("closed");
 	if (cg_box_remove(&k->cg, &b->cg) < 0)

@@ -53,6 +53,8 @@ struct session {
 	void *arg;
 	uint32_t shelf;
 	bool is_told, is_closing, keep, is_bad;
+	uint32_t held; /* what is to be started when it is let ... */
+	int held_work; /* ... and its work */
 	struct program *programs;
 	struct ask *asks;
 };
@@ -249,6 +251,34 @@ static struct program *find(struct session *s, uint32_t number)
 	return p;
 }
 
+int session_hold(struct session *s, int work, bool is_last,
+		 uint32_t *ret_number)
+{
+	(void)is_last;
+	if (s->held)
+		(void)close(s->held_work);
+	s->held_work = fcntl(work, F_DUPFD_CLOEXEC, 3);
+	s->held = *ret_number = ++s->all->last;
+	return 0;
+}
+
+int session_let(struct session *s, uint32_t number, const int stdio[3],
+		const struct session_exec_events *events, void *arg)
+{
+	const struct session_exec exec = {
+		.work = s->held_work, .stdio = { stdio[0], stdio[1], stdio[2] }
+	};
+	uint32_t unused;
+
+	if (!s->held || s->held != number)
+		return -ESRCH;
+	(void)session_exec(s, &exec, events, arg, &unused, NULL);
+	s->programs->number = number;
+	(void)close(s->held_work);
+	s->held = 0;
+	return 0;
+}
+
 int session_signal(struct session *s, uint32_t number, int signal)
 {
 	struct program *p = find(s, number);
@@ -403,6 +433,8 @@ static void end_session(struct session *s)
 		free(s->programs);
 		s->programs = next;
 	}
+	if (s->held)
+		(void)close(s->held_work);
 	free(s);
 }
 
