@@ -54,16 +54,16 @@ TEST(s80_what_is_asked_for_again_is_ready)
 	(void)step(50);
 	CHECK_INT(count_complete(&pid), 0);
 	open_and_close("hostname=again", 1);
-	/* And, when there is time, a second one. */
-	CHECK(WAIT_FOR(count_complete(&pid) == 2, 10000));
+	/* And, when there is time, a second and a third. */
+	CHECK(WAIT_FOR(count_complete(&pid) == 3, 10000));
 	b = open_one("hostname=again");
 	CHECK_STR(run_sh(b, "ls /tmp; echo $$")->out, "2\n");
-	/* That was one; and while it runs there are two again. */
-	CHECK(WAIT_FOR(count_complete(&pid) == 3, 10000));
+	/* That was one; and while it runs there are three again. */
+	CHECK(WAIT_FOR(count_complete(&pid) == 4, 10000));
 	close_one(b, false);
-	CHECK(WAIT_FOR(count_complete(&pid) == 2, 10000));
+	CHECK(WAIT_FOR(count_complete(&pid) == 3, 10000));
 	(void)step(50);
-	CHECK_INT(count_complete(&pid), 2);
+	CHECK_INT(count_complete(&pid), 3);
 	open_and_close("hostname=again", 5);
 	stop_keeper();
 	CHECK_INT(count_groups(""), 0);
@@ -116,7 +116,7 @@ TEST(s83_one_that_died_meanwhile)
 
 	begin();
 	open_and_close("", 3);
-	CHECK(WAIT_FOR(count_complete(&pid) == 2, 10000));
+	CHECK(WAIT_FOR(count_complete(&pid) >= 2, 10000));
 	if (kill(pid, SIGKILL) == 0) {
 		/* Until the keeper knows; before, it may still be taken. */
 		CHECK(WAIT_FOR(kill(pid, 0) < 0, 10000));
@@ -132,14 +132,14 @@ TEST(s84_only_so_many_wait)
 	pid_t pid = 0;
 
 	begin();
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < 9; i++) {
 		char settings[32];
 
 		(void)snprintf(settings, sizeof(settings), "hostname=h%d", i);
 		open_and_close(settings, 2);
 		(void)step(50);
 	}
-	CHECK_INT(count_complete(&pid), 4);
+	CHECK_INT(count_complete(&pid), 6);
 	stop_keeper();
 	CHECK_INT(count_groups(""), 0);
 	forget_runtime();
@@ -203,6 +203,6 @@ TEST(s87_what_waits_for_nobody_is_bounded)
 		close_one(b, false);
 		(void)step(30);
 	}
-	CHECK(count_inits(&unused) <= 4);
+	CHECK(count_inits(&unused) <= 6);
 	stop_keeper();
 }

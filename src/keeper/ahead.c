@@ -28,19 +28,12 @@
 /* When nothing happened for so long, nobody waits for us. */
 #define QUIET_US 10000
 
-/*
- * A box was closed, and its client is about to hear of it. Made at once, the
- * next one would take the CPU on which the client is woken; while one is
- * ready it can wait for so long.
- */
-#define SOON_US 1000
-
-/* Of one kind so many: one is taken, and the other is there at once. */
-#define TWINS 2
+/* Of one kind so many: that many can be asked for in a row. */
+#define TWINS 3
 
 /* What was not asked for by then is let go of. */
 #define KEPT_US (60 * 1000000LL)
-#define KEPT    4
+#define KEPT    6
 
 /* FNV-1a, by words: a prediction is not a proof. */
 static uint64_t digest(const struct wire_box *spec)
@@ -282,16 +275,14 @@ static void make(struct keeper *k)
 	}
 }
 
+/*
+ * While another is ready it can wait until nothing happens: made now, it would
+ * take a CPU from whoever hears of this end, and from the next box's start.
+ */
 void ahead_soon(struct keeper *k)
 {
-	if (!k->ahead.is_planned)
-		return;
-	if (k->ahead.n_ready == 0) {
+	if (k->ahead.is_planned && k->ahead.n_ready == 0)
 		make(k);
-		return;
-	}
-	k->ahead.is_soon = true;
-	k->ahead.at = clock_us() + SOON_US;
 }
 
 void ahead_timers(struct keeper *k)
