@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The gate's parts without its process: names, DNS, first bytes, quotas. */
+/*
+ * The gate's parts without its process: names, DNS, first bytes, quotas, the
+ * relay.
+ */
 
 #include <ldns/ldns.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/util.h"
 #include "gate-hello.h"
@@ -13,6 +18,7 @@
 #include "gate/peek.h"
 #include "gate/plain.h"
 #include "gate/questions.h"
+#include "gate/relay.h"
 #include "gate/usage.h"
 #include "tap.h"
 
@@ -691,6 +697,144 @@ TEST(a_question_is_asked_once)
 	}
 	CHECK_INT(questions_take(q, "more", 1, &is_new), -ENOSPC);
 	questions_free(q);
+}
+
+/* A flow between two pairs: who writes into one reads from the other. */
+struct line {
+	struct flow flow;
+	int in[2];
+	int out[2];
+};
+
+static void line_open(struct line *l)
+{
+	const int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	const int size = 16 << 10;
+
+	CHECK_INT(socketpair(AF_UNIX, type, 0, l->in), 0);
+	CHECK_INT(socketpair(AF_UNIX, type, 0, l->out), 0);
+	/* More comes in at once than goes out. */
+	CHECK_INT(setsockopt(l->out[0], SOL_SOCKET, SO_SNDBUF, &size,
+			     sizeof(size)),
+		  0);
+	flow_init(&l->flow, l->in[1], l->out[0]);
+}
+
+static void line_close(struct line *l)
+{
+	flow_done(&l->flow);
+	for (int i = 0; i < 2; i++) {
+		fd_close(&l->in[i]);
+		fd_close(&l->out[i]);
+	}
+}
+
+static uint8_t nth_byte(size_t i)
+{
+	return (uint8_t)(i * 31 + i / 257);
+}
+
+/* As many as go in, of bytes that tell their place from `at` on. */
+static size_t write_some(int fd, size_t at, size_t most)
+{
+	uint8_t data[4096];
+	size_t done = 0;
+
+	while (done < most) {
+		size_t len = MIN(sizeof(data), most - done);
+		ssize_t n;
+
+		for (size_t i = 0; i < len; i++)
+			data[i] = nth_byte(at + done + i);
+		n = write(fd, data, len);
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	return done;
+}
+
+/* All that is there; each byte is what its place says. */
+static size_t read_some(int fd, size_t at)
+{
+	uint8_t data[4096];
+	size_t done = 0;
+	ssize_t n;
+
+	while ((n = read(fd, data, sizeof(data))) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			if (data[i] != nth_byte(at + done + (size_t)i))
+				CHECK(!"a byte at its place");
+		done += (size_t)n;
+	}
+	return done;
+}
+
+/* While it holds, it takes nothing more and says no end. */
+static void check_holding(struct flow *f)
+{
+	uint64_t taken = f->moved;
+
+	CHECK(f->held <= 256 << 10);
+	CHECK(!flow_wants_read(f));
+	CHECK_INT(flow_pump(f, UINT64_MAX), FLOW_ON);
+	CHECK_INT(f->moved, taken);
+	CHECK(!f->is_shut);
+}
+
+TEST(a_flow_holds_what_its_sink_does_not_take)
+{
+	const size_t all = 3 << 20;
+	struct line l;
+	size_t sent = 0;
+	size_t got = 0;
+	int n_held = 0;
+
+	line_open(&l);
+	for (int i = 0; i < 1000 && got < all; i++) {
+		sent += write_some(l.in[0], sent, all - sent);
+		if (sent == all)
+			(void)shutdown(l.in[0], SHUT_WR);
+		CHECK_INT(flow_pump(&l.flow, UINT64_MAX), FLOW_ON);
+		if (l.flow.held > 0) {
+			n_held++;
+			check_holding(&l.flow);
+		}
+		got += read_some(l.out[1], got);
+	}
+	CHECK(n_held > 0);
+	CHECK_INT(got, all);
+	CHECK_INT(flow_pump(&l.flow, UINT64_MAX), FLOW_ON);
+	CHECK(l.flow.is_shut);
+	CHECK(!l.flow.rest);
+	line_close(&l);
+}
+
+TEST(a_flow_ends_at_its_quota)
+{
+	struct line l;
+
+	line_open(&l);
+	CHECK_INT(write_some(l.in[0], 0, 1000), 1000);
+	/* All that is allowed is no more than allowed. */
+	CHECK_INT(flow_pump(&l.flow, 1000), FLOW_ON);
+	CHECK_INT(read_some(l.out[1], 0), 1000);
+	CHECK_INT(write_some(l.in[0], 1000, 10), 10);
+	CHECK_INT(flow_pump(&l.flow, 5), FLOW_QUOTA);
+	CHECK_INT(l.flow.moved, 1005);
+	CHECK_INT(read_some(l.out[1], 1000), 5);
+	line_close(&l);
+}
+
+TEST(a_flow_ends_with_its_sink)
+{
+	struct line l;
+
+	line_open(&l);
+	fd_close(&l.out[1]);
+	CHECK_INT(write_some(l.in[0], 0, 10), 10);
+	CHECK_INT(flow_pump(&l.flow, UINT64_MAX), FLOW_BROKEN);
+	line_close(&l);
 }
 
 TAP_MAIN()

@@ -27,7 +27,6 @@
 
 /* Those of the relay first: it makes the most. */
 static const int calls[] = {
-	SYS_splice,
 #ifdef SYS_epoll_wait
 	SYS_epoll_wait,
 	SYS_poll,
@@ -52,7 +51,6 @@ static const int calls[] = {
 	SYS_getsockname,
 	SYS_getpeername,
 	SYS_fcntl,
-	SYS_pipe2,
 	SYS_dup,
 	SYS_ppoll,
 	/* a new table, from its memfd */

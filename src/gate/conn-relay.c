@@ -69,7 +69,7 @@ static bool pump(struct conn *c, struct flow *f, uint64_t *total)
 	struct gate *g = c->gate;
 	uint64_t before = f->moved;
 	size_t held = f->held;
-	enum flow_state s = flow_pump(f, g->pipes,
+	enum flow_state s = flow_pump(f,
 				      usage_left(g->usage, g->table, c->rule));
 
 	if (f->moved != before || f->held != held)

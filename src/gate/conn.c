@@ -192,8 +192,8 @@ void conn_over(struct conn *c, enum gate_reason reason)
 	tell_over(c, reason);
 	if (c->is_counted)
 		usage_close(c->gate->usage, c->rule);
-	flow_done(&c->out, c->gate->pipes);
-	flow_done(&c->in, c->gate->pipes);
+	flow_done(&c->out);
+	flow_done(&c->in);
 	drop_handle(c, (uv_handle_t *)&c->box_poll);
 	drop_handle(c, (uv_handle_t *)&c->up_poll);
 	drop_handle(c, (uv_handle_t *)&c->timer);

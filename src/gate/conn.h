@@ -29,7 +29,7 @@
 #define CONN_IDLE_MS    3600000 /* nothing in either direction */
 #define CONN_HALF_MS    300000  /* the same when one direction has ended */
 
-/* Of each: the box and a race of dials, or two sockets and their pipes. */
+/* Of each: the box and a race of dials, or two sockets. */
 #define CONN_FDS       7
 #define CONN_OTHER_FDS 256
 

@@ -22,7 +22,6 @@ struct conns;
 struct dns_server;
 struct events;
 struct listeners;
-struct pipes;
 struct questions;
 struct usage;
 
@@ -44,7 +43,6 @@ struct gate {
 	struct conns *conns;
 	struct dns_server *dns;
 	struct listeners *listeners;
-	struct pipes *pipes;
 	int64_t denial_tokens; /* thousandths */
 	int64_t denial_time;
 };

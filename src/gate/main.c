@@ -20,7 +20,6 @@
 #include "gate/listen.h"
 #include "gate/parent.h"
 #include "gate/questions.h"
-#include "gate/relay.h"
 #include "gate/usage.h"
 
 /* Every table that the gate will ever have. */
@@ -32,9 +31,8 @@ static int make_tables(struct gate *g, struct err *err)
 	g->conns = conns_new();
 	g->dns = dns_server_new(g);
 	g->listeners = listeners_new(g);
-	g->pipes = pipes_new();
 	if (!g->names || !g->usage || !g->questions || !g->conns || !g->dns ||
-	    !g->listeners || !g->pipes)
+	    !g->listeners)
 		return err_set(err, ENOMEM, "out of memory");
 	return 0;
 }
