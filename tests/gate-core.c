@@ -952,6 +952,60 @@ TEST(much_in_both_directions)
 	CHECK_INT((long long)e.received, BULK);
 }
 
+/* Whether the gate's pace becomes this one, or stays it, in a while. */
+static bool has_pace(const struct box *b, int pace)
+{
+	for (int i = 0; i < 200; i++) {
+		if (sched_getscheduler(b->gate) == pace)
+			return true;
+		(void)usleep(1000);
+	}
+	return false;
+}
+
+/* Many bytes at once from the server; the last of them may come alone. */
+static bool streams(const struct box *b, int up, int fd, int pace)
+{
+	static char data[128 << 10];
+
+	for (int i = 0; i < 50; i++) {
+		size_t got = 0;
+		ssize_t n;
+
+		CHECK_INT(send(up, data, sizeof(data), MSG_NOSIGNAL),
+			  sizeof(data));
+		while (got < sizeof(data) &&
+		       (n = recv(fd, data, sizeof(data) - got, 0)) > 0)
+			got += (size_t)n;
+		CHECK_INT(got, sizeof(data));
+		if (has_pace(b, pace))
+			return true;
+	}
+	return false;
+}
+
+TEST(a_stream_gives_way_and_small_pieces_do_not)
+{
+	/* Who is started to give way anyway keeps to that. */
+	int own = sched_getscheduler(0);
+	struct box b;
+	int up;
+	int fd;
+
+	box_init(&b);
+	(void)box_allow(&b, "api.test", 7);
+	box_run(&b);
+	fd = dial("api.test", 7);
+	say_text(fd, "\x01");
+	up = reached(&b, WAIT_MS);
+	hears_text(up, "\x01");
+	CHECK(has_pace(&b, own));
+	CHECK(streams(&b, up, fd, own == SCHED_OTHER ? SCHED_BATCH : own));
+	say_text(up, "\x02");
+	hears_text(fd, "\x02");
+	CHECK(has_pace(&b, own));
+}
+
 TEST(ends_with_its_client)
 {
 	struct gate_event e;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -10,6 +11,9 @@
 #include "gate/events.h"
 #include "gate/listen.h"
 #include "gate/usage.h"
+
+/* So much at once is a stream: a full record of TLS. */
+#define STREAM (16 << 10)
 
 static void on_box(uv_poll_t *p, int status, int events);
 static void on_up(uv_poll_t *p, int status, int events);
@@ -63,6 +67,25 @@ void relay_idle(struct conn *c)
 	conn_timer(c, on_idle, CONN_HALF_MS);
 }
 
+/*
+ * With a stream, the gate that is woken pushes nobody out, though it takes an
+ * idle processor at once: while server and program are at work, bytes gather,
+ * and are moved many at a time. Otherwise each packet costs two changes of
+ * process. Small pieces wait for nobody: on a busy machine that would be
+ * milliseconds.
+ */
+static void set_pace(struct gate *g, uint64_t moved)
+{
+	const struct sched_param none = { 0 };
+	bool is_stream = moved >= STREAM;
+
+	if (moved == 0 || is_stream == g->is_streaming || !g->may_pace)
+		return;
+	g->is_streaming = is_stream;
+	(void)sched_setscheduler(0, is_stream ? SCHED_BATCH : SCHED_OTHER,
+				 &none);
+}
+
 /* One direction; false: the connection is over. */
 static bool pump(struct conn *c, struct flow *f, uint64_t *total)
 {
@@ -76,6 +99,7 @@ static bool pump(struct conn *c, struct flow *f, uint64_t *total)
 		c->active = clock_us();
 	*total += f->moved - before;
 	(void)usage_add(g->usage, g->table, c->rule, f->moved - before);
+	set_pace(g, f->moved - before);
 	if (s == FLOW_ON)
 		return true;
 	conn_over(c, s == FLOW_QUOTA ? GATE_R_BYTES : GATE_R_RESET);
@@ -209,6 +233,7 @@ static void relay(struct conn *c)
 	}
 	c->box_events = c->up_events = 0;
 	relay_idle(c);
+	set_pace(c->gate, 1);
 	if (!c->is_judged) {
 		c->n_seen = 0;
 		first_look(c);

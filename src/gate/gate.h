@@ -34,6 +34,8 @@ struct gate {
 	unsigned long max_fds;
 	const struct gate_table *table;
 	bool has_ipv6;
+	bool may_pace;     /* it was not started to give way to others */
+	bool is_streaming; /* so it does now (conn-relay.c) */
 	bool is_ending;
 	bool is_cut; /* it ends at once */
 	bool has_authority;

@@ -6,6 +6,7 @@
  * then serves the box until the client's socket ends.
  */
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static int start(struct gate *g, const char *parent, struct err *err)
 	int r;
 
 	(void)signal(SIGPIPE, SIG_IGN);
+	g->may_pace = sched_getscheduler(0) == SCHED_OTHER;
 	r = uv_loop_init(&g->loop);
 	if (r < 0)
 		return err_errno(err, -r, "make an event loop");
