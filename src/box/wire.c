@@ -178,9 +178,8 @@ int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err)
 	if (check_blob(blob, size, sizeof(*box), WIRE_BOX_MAGIC, err) < 0)
 		return -EPROTO;
 	if (box->n_mounts > WIRE_MAX_MOUNTS || box->n_ours > box->n_mounts ||
-	    box->limits.cpu_period_us == 0 ||
-	    box->oom_score_adj > 1000 || box->rlimits_set >> WIRE_RLIMITS ||
-	    !egress_check(&box->egress))
+	    box->limits.cpu_period_us == 0 || box->oom_score_adj > 1000 ||
+	    box->rlimits_set >> WIRE_RLIMITS || !egress_check(&box->egress))
 		return err_set(err, EPROTO, "the spec has bad numbers");
 	for (uint32_t i = 0; i < box->n_mounts; i++)
 		if (!mount_check(box, &box->mounts[i]))

@@ -77,8 +77,8 @@ static bool describe(int dir, char *ret, size_t size)
 	args[n] = '\0';
 	tame(args, (size_t)n, ' ');
 	(void)snprintf(ret, size, "%ld %ld %c %llu %llu %lld %u %s\t%s", pid,
-		       parent, state, start, used, pages, uid_of(dir),
-		       open + 1, args);
+		       parent, state, start, used, pages, uid_of(dir), open + 1,
+		       args);
 	return true;
 }
 

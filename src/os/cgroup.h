@@ -54,7 +54,7 @@ struct cg_tree {
 	} role[CG_ROLES];
 	char mems[64];              /* v1: memory nodes for a new cpuset */
 	uint16_t cpus[CG_MAX_CPUS]; /* CPUs that boxes may use */
-	unsigned int n_cpus; /* 0 before cg_tree_find_cpus() */
+	unsigned int n_cpus;        /* 0 before cg_tree_find_cpus() */
 };
 
 struct cg_box {
