@@ -36,21 +36,11 @@ static int open_directory(const struct world *w)
 		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Not where it stood empty for so long that somebody swept it. */
-static int lock_record(int fd)
-{
-	struct stat st;
-
-	if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	errno = ESTALE;
-	return st.st_nlink > 0 ? 0 : -ESTALE;
-}
-
 int record_open(struct keeper *k, struct err *err)
 {
 	_cleanup_fd_ int dir = open_directory(&k->world);
 	static char text[CG_ROLES * (CG_PATH_MAX + 1)];
+	char hidden[32];
 	size_t len = 0;
 
 	k->record = NO_FD;
@@ -66,15 +56,17 @@ int record_open(struct keeper *k, struct err *err)
 	if (dir < 0)
 		return err_errno(err, errno, "make '%s/" DIRECTORY "'",
 				 k->world.runtime);
-	k->record = openat(dir, k->id,
+	/* Whoever sweeps sees it under its name only when it is locked. */
+	(void)snprintf(hidden, sizeof(hidden), ".%s", k->id);
+	k->record = openat(dir, hidden,
 			   O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			   0600);
-	/* Whoever sweeps may look at it just now, and leaves it. */
-	if (lock_record(k->record) < 0 ||
-	    io_write_all(k->record, text, len) < 0) {
+	if (k->record < 0 || flock(k->record, LOCK_EX | LOCK_NB) < 0 ||
+	    io_write_all(k->record, text, len) < 0 ||
+	    renameat(dir, hidden, dir, k->id) < 0) {
 		(void)err_errno(err, errno, "write '%s/" DIRECTORY "/%s'",
 				k->world.runtime, k->id);
-		(void)unlinkat(dir, k->id, 0);
+		(void)unlinkat(dir, hidden, 0);
 		return -err->code;
 	}
 	return 0;
@@ -119,16 +111,15 @@ static int sweep_parent(const char *path, const char *prefix)
 	return bad;
 }
 
-/*
- * Nothing is written in it: its keeper is about to lock it, and has made no
- * group yet; or it died before.
- */
-static bool is_new(int fd)
+/* One that is still hidden after a while is of a keeper that died early. */
+static void sweep_hidden(int dir, const char *name)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_size == 0 &&
-	       time(NULL) - st.st_mtime <= YOUNG_S;
+	if (strlen(name) > 2 &&
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    time(NULL) - st.st_mtime > YOUNG_S)
+		(void)unlinkat(dir, name, 0);
 }
 
 /* False: something of a dead keeper is left. */
@@ -141,7 +132,7 @@ static bool sweep_record(int dir, const char *name)
 	ssize_t n;
 	int bad = 0;
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || is_new(fd))
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return true;
 	n = io_read_full(fd, text, sizeof(text) - 1);
 	if (n < 0)
@@ -176,7 +167,9 @@ bool record_sweep(const struct world *w)
 		return is_clean;
 	}
 	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
+		if (e->d_name[0] == '.')
+			sweep_hidden(dirfd(d), e->d_name);
+		else
 			is_clean &= sweep_record(dirfd(d), e->d_name);
 	(void)closedir(d);
 	return is_clean;

@@ -36,6 +36,9 @@
 	(UAPI_CLONE_NEWUSER | UAPI_CLONE_NEWNS | UAPI_CLONE_NEWPID |           \
 	 UAPI_CLONE_NEWIPC | UAPI_CLONE_NEWUTS)
 
+#define EXEC_TRIES    1000
+#define EXEC_PAUSE_US 100
+
 /*
  * What a child works with until it is init; one at a time. It has no memory of
  * its own, and must leave the library alone (os/clone.h).
@@ -190,6 +193,14 @@ static int write_proc(const struct world *w, pid_t pid, const char *file,
 
 	(void)snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
 	r = io_write_file(w->proc, path, text);
+	/*
+	 * While an exec is under way the files of a process are root's, and
+	 * an ordinary user cannot open them; soon they are its own again.
+	 */
+	for (int i = 0; i < EXEC_TRIES && r == -EACCES && !w->is_root; i++) {
+		(void)usleep(EXEC_PAUSE_US);
+		r = io_write_file(w->proc, path, text);
+	}
 	if (r < 0)
 		return err_errno(err, -r, "write /proc/%s", path);
 	return 0;
