@@ -33,6 +33,32 @@ _Static_assert(INIT_MAX_SOCKETS == 4 + 2 * WIRE_MAX_PORTS, "two of each");
 _Static_assert(INIT_MAX_SOCKETS <= IO_MAX_FDS, "they go in one message");
 _Static_assert(WIRE_MAX_PORTS == GATE_MAX_PORTS, "the same ports");
 
+/*
+ * The other end of every connection is on this machine, so that this much is
+ * enough at any speed. What the host allows may be many times as much: memory
+ * of the host's where the gate's sockets wait for the box, and in a stream
+ * slower, since it has left the CPU's cache when it is read.
+ */
+static const struct {
+	const char *file;
+	const char *sizes; /* least, at first, most */
+} buffers[] = {
+	{ "/.proc/sys/net/ipv4/tcp_rmem", "4096 131072 1048576" },
+	{ "/.proc/sys/net/ipv4/tcp_wmem", "4096 16384 1048576" },
+};
+
+static int bound_buffers(struct init *in)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(buffers); i++) {
+		int r = io_write_file(AT_FDCWD, buffers[i].file,
+				      buffers[i].sizes);
+
+		if (r < 0)
+			return err_errno(&in->err, -r, "bound TCP's buffers");
+	}
+	return 0;
+}
+
 static struct net_block block_v4(uint32_t address, uint32_t bits)
 {
 	struct net_block b = { .bits = 96 + bits };
@@ -174,6 +200,8 @@ int stage_net(struct init *in)
 	/* The one that was made ahead is the keeper's: no right in it. */
 	if (!in->go.owns_net && unshare(CLONE_NEWNET) < 0)
 		return err_errno(&in->err, errno, "make a network namespace");
+	if (bound_buffers(in) < 0)
+		return -in->err.code;
 	sock = netlink_open(&in->err);
 	if (sock < 0 || lay_routes(in, sock) < 0)
 		return -in->err.code;

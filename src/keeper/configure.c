@@ -126,10 +126,10 @@ static unsigned int choose_cpus(const struct cg_tree *cg,
 	return n;
 }
 
-static int set_limits(struct keeper *k, struct box *b,
-		      const struct wire_limits *l, struct wire_bounds *ret,
+static int set_limits(struct keeper *k, struct box *b, struct wire_bounds *ret,
 		      struct err *err)
 {
+	const struct wire_limits *l = &b->spec->limits;
 	static uint16_t choice[CG_MAX_CPUS];
 	uint64_t cpus = (l->cpu_quota_us + l->cpu_period_us - 1) /
 			l->cpu_period_us;
@@ -137,6 +137,7 @@ static int set_limits(struct keeper *k, struct box *b,
 	struct cg_limits cg = {
 		.memory = l->memory,
 		.memory_low = l->memory_low,
+		.has_net = b->spec->blob.flags & WIRE_EGRESS,
 		.cpu_quota_us = l->cpu_quota_us,
 		.cpu_period_us = l->cpu_period_us,
 		.cpu_shares = l->cpu_shares,
@@ -195,7 +196,7 @@ static int give_bounds(struct keeper *k, struct box *b, struct err *err)
 
 	cg_tree_find_cpus(&k->cg);
 	if (cg_box_make(&k->cg, &b->cg, false, err) < 0 ||
-	    set_limits(k, b, &b->spec->limits, &bounds, err) < 0)
+	    set_limits(k, b, &bounds, err) < 0)
 		return err_stage(err, "cgroup");
 	keeper_moment("groups");
 	n = box_open_tasks(k, b, fds, err);

@@ -16,6 +16,8 @@
 #include "base/util.h"
 #include "os/cgroup.h"
 
+#define MIN_SOCKETS (4ULL << 20)
+
 static bool owns(const struct cg_tree *tree, int role)
 {
 	return tree->role[role].fd >= 0 && (int)tree->role[role].same == role;
@@ -116,6 +118,19 @@ static int limit_memory(int dir, bool v2, uint64_t bytes, uint64_t low,
 	return 0;
 }
 
+/*
+ * Version 2 counts what waits in TCP and UDP sockets as memory. Version 1 has
+ * a counter of its own for it, and none unless it is limited: the box would
+ * have the host's memory there. A quarter, and room for a few connections.
+ */
+static int limit_sockets(int dir, bool v2, uint64_t memory, struct err *err)
+{
+	if (dir < 0 || v2)
+		return 0;
+	return put_num(dir, "memory.kmem.tcp.limit_in_bytes",
+		       MAX(memory / 4, MIN_SOCKETS), err);
+}
+
 /* Version 2 counts from 1 to 10000 what version 1 counts from 2 to 262144. */
 static int put_shares(int dir, bool v2, uint64_t shares, struct err *err)
 {
@@ -164,6 +179,9 @@ int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
 
 	if (limit_memory(box->dir[CG_MEMORY], p[CG_MEMORY].v2, l->memory,
 			 l->memory_low, err) < 0 ||
+	    (l->has_net &&
+	     limit_sockets(box->dir[CG_MEMORY], p[CG_MEMORY].v2, l->memory,
+			   err) < 0) ||
 	    limit_cpu(box->dir[CG_CPU], p[CG_CPU].v2, l, err) < 0)
 		return -err->code;
 	if (limit_cpus(tree, box->dir[CG_CPUSET], l, err) < 0)

@@ -65,6 +65,7 @@ struct cg_box {
 
 struct cg_limits {
 	uint64_t memory;       /* bytes */
+	bool has_net;          /* sockets whose buffers count beside it */
 	uint64_t cpu_quota_us; /* in each period */
 	uint64_t cpu_period_us;
 	uint64_t pids;

@@ -59,6 +59,57 @@ def n32_many():
         is_in("connections", reasons(doc))
 
 
+# Fills sockets of the box's own until they or the kernel take no more.
+FILL = """
+import socket
+block, total = b"x" * 60000, {}
+for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
+    kept, n = [], 0
+    for i in range(120):
+        try:
+            to, me = socket.socket(type=kind), socket.socket(type=kind)
+            to.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32 << 20)
+            me.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32 << 20)
+            to.bind(("127.0.0.1", 0))
+            if kind == socket.SOCK_STREAM:
+                to.listen()
+            me.connect(to.getsockname())
+            if kind == socket.SOCK_STREAM:
+                kept.append(to.accept()[0])
+            me.setblocking(False)
+            kept += [to, me]
+            # UDP does not say what it drops: as much as a buffer can hold.
+            for _ in range(1200):
+                n += me.send(block)
+        except OSError:
+            pass
+    if kind == socket.SOCK_DGRAM:
+        n = 0
+        for s in kept[::2]:
+            s.setblocking(False)
+            try:
+                while True:
+                    n += len(s.recv(len(block)))
+            except OSError:
+                pass
+    for s in kept:
+        s.close()
+    total[kind.name] = n >> 10
+print(total["SOCK_STREAM"], total["SOCK_DGRAM"])
+"""
+
+
+@case("R27 what waits in sockets is bounded, whatever the host allows")
+def r27_buffers():
+    with Box([ODD % ""]) as box:
+        doc = box.run("--memory", "64m", "--", "/usr/bin/python3", "-c", FILL)
+        if doc["cause"] == "memory":  # version 2: it is memory like any other
+            return
+        stream, datagrams = map(int, doc["stdout"].split())
+        assert 256 <= stream <= 20 << 10, doc
+        assert 256 <= datagrams <= 20 << 10, doc
+
+
 @case("N32 a rule's connections, rate and bytes")
 def n32_quotas():
     with Box([ODD % ", connections: 3"]) as box:
