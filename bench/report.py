@@ -15,10 +15,10 @@ import sys
 from html import escape
 
 SLACK = 1.25  # for ratios of times, where they are tests
-FIRST = ("bare", "library", "burst", "command", "bwrap", "crun", "runc",
+FIRST = ("bare", "library", "burst", "command", "disk", "bwrap", "crun", "runc",
          "docker")
 PYTHON = ("python", "box-python")
-OURS = ("library", "burst", "command", "box-python")
+OURS = ("library", "burst", "command", "disk", "box-python")
 
 
 def rows(directory, name):

@@ -20,9 +20,11 @@
  *	burst      several calls without a pause; the sample is their mean
  *	every=N    a sample in every Nth round only, for the slow ones
  *	nounified  started where /sys/fs/cgroup/unified is not mounted
+ *	state=DIR  its record is in DIR, not in $CORDON_STATE_DIR
  *
  * Every process is started by posix_spawn() with the same small environment,
- * from an absolute path, its streams on /dev/null.
+ * from an absolute path, its streams on /dev/null. CORDON_STATE_DIR is part
+ * of it: a run of the command must not leave a record on this machine.
  *
  * Lines out: "key<TAB>milliseconds" for a sample, "key<TAB>broken<TAB>why"
  * for a peer that fails when tried first, "key<TAB>failed<TAB>why" for a
@@ -31,10 +33,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -57,6 +61,7 @@ struct peer {
 	bool is_burst;
 	bool is_broken;
 	bool no_unified;
+	const char *state; /* NULL: where all have it */
 	unsigned int every;
 	char *argv[MAX_ARGS];
 };
@@ -66,6 +71,7 @@ struct bench {
 	size_t n;
 	struct cordon *handle;
 	struct cordon_spec *spec;
+	const char *state; /* where the records go */
 	int null;
 	int ns_own;
 	int ns_no_unified; /* -1 where there is nothing to unmount */
@@ -87,6 +93,8 @@ static void take_flags(struct peer *p, char *flags)
 			p->is_burst = true;
 		else if (strcmp(f, "nounified") == 0)
 			p->no_unified = true;
+		else if (strncmp(f, "state=", 6) == 0)
+			p->state = f + 6;
 		else if (strncmp(f, "every=", 6) == 0)
 			p->every = number(f + 6, MAX_ROUNDS);
 		else if (strcmp(f, "-") != 0)
@@ -171,13 +179,16 @@ static int open_no_unified(void)
 
 static bool run_process(struct bench *b, const struct peer *p, int err_fd)
 {
-	static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-					   "LANG=C.UTF-8", NULL };
+	char state[PATH_MAX];
+	const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+				    "LANG=C.UTF-8", state, NULL };
 	posix_spawn_file_actions_t act;
 	int status = 0;
 	pid_t pid;
 	int r;
 
+	(void)snprintf(state, sizeof(state), "CORDON_STATE_DIR=%s",
+		       p->state ? p->state : b->state);
 	if (posix_spawn_file_actions_init(&act) != 0)
 		die("out of memory");
 	r = posix_spawn_file_actions_adddup2(&act, b->null, 0);
@@ -303,6 +314,9 @@ static void bench_open(struct bench *b)
 {
 	static const char *const program[] = { "true", NULL };
 
+	b->state = getenv("CORDON_STATE_DIR");
+	if (!b->state)
+		die("CORDON_STATE_DIR is not set");
 	b->handle = open_handle();
 	b->spec = new_spec(program);
 	b->null = open("/dev/null", O_RDWR | O_CLOEXEC);
