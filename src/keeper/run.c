@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -272,6 +273,9 @@ static void started(struct keeper *k, struct box *b, int tty)
 	tell(k, b->job, WIRE_STARTED, NULL, &tty, tty >= 0);
 	keeper_moment("started");
 	(void)keeper_sweep(k);
+	/* The only one that was born: let go now, not when somebody waits. */
+	if (!k->is_reused)
+		fd_close(&k->world.init);
 }
 
 void box_fill_usage(struct keeper *k, struct box *b, const struct rusage *ru)
@@ -325,6 +329,18 @@ void box_look_at_disks(struct box *b)
 }
 
 /*
+ * Init takes its namespaces down, for which a thread of the kernel must run.
+ * It may wait on this very CPU, where we have just begun and would not be
+ * interrupted for milliseconds. Where there are two of us, the client and the
+ * next box come first.
+ */
+static void give_way(const struct keeper *k)
+{
+	if (!k->is_reused)
+		(void)sched_yield();
+}
+
+/*
  * Init has ended all others and is about to follow. Its death takes a while,
  * in which the client can already look at what is known; where usage is only
  * known from the dead, it waits.
@@ -336,6 +352,7 @@ static void over(struct keeper *k, struct box *b)
 	tell(k, b->job, WIRE_OVER, &b->outcome, &b->work, b->work >= 0);
 	/* What the box wrote to is then let go of by init, beside us. */
 	box_close_disks(b);
+	give_way(k);
 }
 
 void run_init_said(struct keeper *k, struct box *b)
@@ -366,6 +383,7 @@ void run_init_said(struct keeper *k, struct box *b)
 			take_outcome(b, &msg.outcome);
 			/* Only init is left, and takes its time to end. */
 			box_fill_usage(k, b, NULL);
+			give_way(k);
 			box_look_at_disks(b);
 			b->heard = true;
 			b->late_at = clock_us() + BOX_LATE_US;
