@@ -153,6 +153,7 @@ static int set_limits(struct keeper *k, struct box *b, struct wire_bounds *ret,
 			       "this machine");
 	/* One CPU after the other, from the one beside ours on. */
 	cg.first_cpu = (our_cpu(&k->cg) + b->serial) % n;
+	b->only_cpu = cg.n_cpus == 1 ? choice[cg.first_cpu] : -1;
 	if (k->cg.role[CG_CPUSET].fd < 0) {
 		ret->n_affinity = MIN(cg.n_cpus, ARRAY_SIZE(ret->affinity));
 		for (uint32_t i = 0; i < ret->n_affinity; i++)

@@ -140,6 +140,7 @@ void keeper_ahead(struct keeper *k)
 {
 	k->record = NO_FD;
 	k->sock = NO_FD;
+	k->next = NO_FD;
 	k->ahead.spec = NO_FD;
 	net_ahead(k);
 }
@@ -152,6 +153,7 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 	k->sock = sock;
 	k->client = NO_FD;
 	k->record = NO_FD;
+	k->next = NO_FD;
 	k->ahead.spec = NO_FD;
 	if (!k->net)
 		net_ahead(k);
@@ -188,6 +190,8 @@ int keeper_timeout_ms(const struct keeper *k)
 			   ahead_next_look(k));
 	int64_t now;
 
+	if (k->next >= 0)
+		return 0;
 	if (next == INT64_MAX)
 		return -1;
 	now = clock_us();
@@ -218,6 +222,8 @@ void keeper_step(struct keeper *k, int timeout_ms)
 			ahead_wait(k);
 		ahead_timers(k);
 	}
+	if (n == 0 && k->next >= 0 && !k->is_over)
+		next_step(k);
 	/* By now its work is done, and nobody waits for us. */
 	if (n > 0)
 		net_done(k);
@@ -244,6 +250,7 @@ void keeper_close(struct keeper *k)
 		box_release(k, b);
 	}
 	fd_close(&k->ahead.spec);
+	fd_close(&k->next);
 	if (k->has_own_mounts)
 		shelves_close(k);
 	(void)keeper_sweep(k);

@@ -122,6 +122,7 @@ struct box {
 	const char *volatile birth_what;
 	struct ids ids;
 	const struct wire_box *spec; /* mapped, from READY on */
+	int only_cpu;                /* that it may use, from READY on; or -1 */
 	struct cg_box cg;
 	struct wire_times times;
 	struct cg_usage before; /* used by set-up and earlier blocks */
@@ -254,6 +255,8 @@ struct keeper {
 	bool is_swept;  /* looked for what others left behind */
 	bool has_left;  /* a group could not be removed: the next start will */
 	bool is_reused; /* more runs will follow: make the next box ahead */
+	int next;       /* what that is made for, NO_FD: none to be made */
+	bool next_is_born;
 	/*
 	 * The client is not who the boxes are for, and no run is taken from
 	 * it: what a run mounts is opened with our own rights.
@@ -398,6 +401,10 @@ static inline bool box_waits(const struct box *b, enum box_state state)
 {
 	return b->state == state && b->sock >= 0 && !b->heard;
 }
+
+/* next.c: a box for what is in *fd, which it takes; in steps, while at leisure. */
+void next_plan(struct keeper *k, int *fd);
+void next_step(struct keeper *k);
 
 /* run.c */
 /* A run of this box is about to follow. */

@@ -152,39 +152,6 @@ static int start(struct keeper *k, struct box *b, uint32_t job, const int *fds,
 	return 0;
 }
 
-/*
- * While one box runs, there is time to make the next. A directory of the host
- * may be another one by then, and a terminal has a size: such a box is not
- * made ahead.
- */
-static void make_next(struct keeper *k, int fd)
-{
-	struct err err = { 0 };
-	const struct wire_box *spec = spec_map(fd, &err);
-	bool ahead = spec && !(spec->blob.flags & WIRE_TTY);
-	struct box *b;
-
-	for (uint32_t i = 0; ahead && i < spec->n_mounts; i++)
-		ahead = !(spec->mounts[i].flags & WIRE_MNT_IDMAP);
-	for (int i = 0; i < k->top; i++) {
-		b = &k->boxes[i];
-		if (b->stays)
-			continue;
-		if (b->state == BOX_READY &&
-		    (!ahead || !spec_is_same(b->spec, spec)))
-			box_release(k, b);
-		else if (b->state == BOX_READY)
-			ahead = false;
-	}
-	if (ahead) {
-		b = box_spawn(k, run_ids(k, spec), &err);
-		if (b && box_configure(k, b, fd, &err) < 0)
-			box_release(k, b);
-	}
-	if (spec)
-		(void)munmap((void *)spec, spec->blob.size);
-}
-
 static void take_run(struct keeper *k, uint32_t job, const int *fds, int n_fds,
 		     struct err *err)
 {
@@ -225,7 +192,7 @@ void run_request(struct keeper *k, const struct wire_head *head, int *fds,
 	if (err.code)
 		tell_failure(k, head->job, &err);
 	else if (k->is_reused)
-		make_next(k, fds[0]);
+		next_plan(k, &fds[0]);
 	if (n_fds > 0)
 		fd_close(&fds[0]);
 }
