@@ -72,6 +72,7 @@ struct cordon_job {
 	bool has_flooded;
 	atomic_flag cancel_asked;
 	_Atomic(char *) cancel_reason;
+	char chunk[CHUNK]; /* what was read last; costs nothing before */
 };
 
 bool job_is(const struct cordon_job *j, uint32_t number)
@@ -117,14 +118,13 @@ static void got(struct cordon_job *j, int stream, const char *data, size_t len)
 static bool read_some(struct cordon_job *j, int stream)
 {
 	int *fd = stream == 1 ? &j->out : &j->err;
-	char buf[CHUNK];
 	ssize_t n;
 
 	if (*fd < 0)
 		return false;
-	n = read(*fd, buf, sizeof(buf));
+	n = read(*fd, j->chunk, sizeof(j->chunk));
 	if (n > 0) {
-		got(j, stream, buf, (size_t)n);
+		got(j, stream, j->chunk, (size_t)n);
 		return true;
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -18,8 +18,8 @@
 
 #include "base/util.h"
 
-#define PIECE   (128U << 10)
-#define LARGEST (48U << 10)
+#define PIECE   (256U << 10)
+#define LARGEST (128U << 10)
 #define ALIGN   ((size_t)16)
 
 void *__real_malloc(size_t n);
