@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 #include <errno.h>
@@ -186,32 +187,48 @@ static void drop_speed(char *text)
 /* What the kernel writes of one processor is less. */
 #define CPUINFO_MOST 4096
 
-/* The first n processors of the host's list; they are numbered from 0. */
-static void cpuinfo(struct pack *p, unsigned int n)
+static const char cpuinfo_path[] = "/proc/cpuinfo";
+static char *kept_cpuinfo;
+
+/*
+ * The first n processors of the host's list; they are numbered from 0. The
+ * kernel writes it while it is read: no more than is needed. NULL: ENOMEM
+ */
+static char *read_cpuinfo(unsigned int n)
 {
-	static const char path[] = "/proc/cpuinfo";
 	size_t size = (size_t)n * CPUINFO_MOST;
 	char *text = malloc(size);
-	ssize_t len;
-	char *end;
 
+	if (text && io_read_file(AT_FDCWD, cpuinfo_path, text, size) <= 0)
+		text[0] = '\0';
+	return text;
+}
+
+void root_keep_cpus(void)
+{
+	free(kept_cpuinfo);
+	kept_cpuinfo = read_cpuinfo((unsigned int)MAX(get_nprocs(), 1));
+}
+
+static void cpuinfo(struct pack *p, unsigned int n)
+{
+	_cleanup_free_ char *own = kept_cpuinfo ? NULL : read_cpuinfo(n);
+	const char *all = kept_cpuinfo ? kept_cpuinfo : own;
+	const char *end = all;
+	_cleanup_free_ char *text = NULL;
+
+	for (unsigned int i = 0; all && i < n && *end; i++) {
+		const char *blank = strstr(end, "\n\n");
+
+		end = blank ? blank + 2 : end + strlen(end);
+	}
+	text = all ? strndup(all, (size_t)(end - all)) : NULL;
 	if (!text) {
 		(void)err_set(&p->err, ENOMEM, "out of memory");
 		return;
 	}
-	/* The kernel writes it while it is read: no more than is needed. */
-	len = io_read_file(AT_FDCWD, path, text, size);
-	end = text;
-	for (unsigned int i = 0; len > 0 && i < n && *end; i++) {
-		char *blank = strstr(end, "\n\n");
-
-		end = blank ? blank + 2 : text + len;
-	}
-	*end = '\0';
-	if (len > 0)
-		drop_speed(text);
-	root_file(p, path, len > 0 ? text : "");
-	free(text);
+	drop_speed(text);
+	root_file(p, cpuinfo_path, text);
 }
 
 static void meminfo(struct pack *p, uint64_t bytes)

@@ -140,6 +140,7 @@ struct box {
 	int hold;      /* the image of its root stays while this is open */
 	int store;     /* where its layers are, while they are opened ... */
 	int layer_map; /* ... and how their ids are shown */
+	int root;      /* of layers: see layers_keep() */
 	/* of a box that stays */
 	bool stays;
 	bool is_frozen;
@@ -378,6 +379,12 @@ int box_hold_image(const struct world *w, struct box *b,
 int layer_open(const struct world *w, struct box *b, const struct wire_mount *m,
 	       struct err *err);
 void layers_done(struct box *b);
+/*
+ * Keeps the root of a box that is up until box_release(). The kernel takes
+ * layers down in several waits, for which init's end, and who waits for that,
+ * would have to wait too.
+ */
+void layers_keep(const struct keeper *k, struct box *b);
 
 /* configure.c: gives a parked box its spec, of which `fd` is the memfd. */
 int box_configure(struct keeper *k, struct box *b, int fd, struct err *err);

@@ -127,6 +127,16 @@ int layer_open(const struct world *w, struct box *b, const struct wire_mount *m,
 	return take_fd(&mnt);
 }
 
+void layers_keep(const struct keeper *k, struct box *b)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "%d/root", (int)b->pid);
+	if (b->hold >= 0)
+		b->root = openat(k->world.proc, path,
+				 O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 void layers_done(struct box *b)
 {
 	fd_close(&b->store);

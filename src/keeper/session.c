@@ -508,6 +508,7 @@ static void is_ready(struct keeper *k, struct box *b,
 	b->outcome.not_enforced |= o->not_enforced;
 	b->outcome.landlock_abi = o->landlock_abi;
 	b->is_up = true;
+	layers_keep(k, b);
 	if (b->state == BOX_SETUP)
 		say_ready(k, b);
 }
@@ -587,10 +588,11 @@ void session_init_died(struct keeper *k, struct box *b)
 	}
 	programs_end(k, b);
 	keeper_moment("closed");
-	if (cg_box_remove(&k->cg, &b->cg) < 0)
-		k->has_left = true;
 	/* What was lost by accident is not thrown away with it. */
 	put_back(k, b, is_closed ? b->may_keep : b->started != 0);
+	layers_done(b);
+	fd_close(&b->hold);
+	/* Only its empty groups and its root are left, and nobody in it. */
 	tell_closed(k, b->job, &b->outcome);
 	box_release(k, b);
 	ahead_soon(k);

@@ -391,6 +391,7 @@ static void box_clear(struct box *b)
 	b->hold = NO_FD;
 	b->store = NO_FD;
 	b->layer_map = NO_FD;
+	b->root = NO_FD;
 	for (int i = 0; i < CG_ROLES; i++)
 		b->cg.dir[i] = NO_FD;
 }
@@ -460,6 +461,7 @@ void box_release(struct keeper *k, struct box *b)
 		k->has_left = true;
 	fd_close(&b->lock);
 	layers_done(b);
+	fd_close(&b->root);
 	fd_close(&b->hold);
 	if (b->spec)
 		(void)munmap((void *)b->spec, b->spec->blob.size);

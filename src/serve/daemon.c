@@ -27,6 +27,7 @@
 #include "base/num.h"
 #include "base/say.h"
 #include "base/util.h"
+#include "box/root-host.h"
 #include "serve/daemon.h"
 
 #define DRAIN_US  15000000
@@ -303,6 +304,7 @@ static bool may_restart(struct daemon *d)
 /* 0: told to stop; else it cannot go on. */
 static int run(struct daemon *d)
 {
+	root_keep_cpus(); /* for the preparers */
 	for (;;) {
 		struct err err = { 0 };
 		const char *gone = NULL;
