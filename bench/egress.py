@@ -16,6 +16,7 @@ bar is missed; one that could not be measured is said, and is not missed.
 """
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -280,11 +281,15 @@ class Way:
 
 
 def turns(ways, verb, rounds):
-    """Samples by name, the ways by turns; what fails is said and left out."""
+    """Samples by name, the ways by turns; what fails is said and left out.
+
+    In an order that is shuffled anew each time, so that nobody always has the
+    same neighbour."""
     samples = {name: [] for name in ways}
     failed = {}
+    dice = random.Random(1)  # the same orders each time
     for i in range(rounds + 1):
-        for name, way in ways.items():
+        for name, way in dice.sample(list(ways.items()), len(ways)):
             if name in failed:
                 continue
             try:
