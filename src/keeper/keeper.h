@@ -409,7 +409,7 @@ static inline bool box_waits(const struct box *b, enum box_state state)
 	return b->state == state && b->sock >= 0 && !b->heard;
 }
 
-/* next.c: a box for what is in *fd, which it takes; in steps, while at leisure. */
+/* next.c: a box for what *fd has, which it takes; in steps, at leisure. */
 void next_plan(struct keeper *k, int *fd);
 void next_step(struct keeper *k);
 

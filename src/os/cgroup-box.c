@@ -179,9 +179,8 @@ int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
 
 	if (limit_memory(box->dir[CG_MEMORY], p[CG_MEMORY].v2, l->memory,
 			 l->memory_low, err) < 0 ||
-	    (l->has_net &&
-	     limit_sockets(box->dir[CG_MEMORY], p[CG_MEMORY].v2, l->memory,
-			   err) < 0) ||
+	    (l->has_net && limit_sockets(box->dir[CG_MEMORY], p[CG_MEMORY].v2,
+					 l->memory, err) < 0) ||
 	    limit_cpu(box->dir[CG_CPU], p[CG_CPU].v2, l, err) < 0)
 		return -err->code;
 	if (limit_cpus(tree, box->dir[CG_CPUSET], l, err) < 0)
