@@ -3,25 +3,6 @@
 
 /* Nothing is left behind, whatever ends. Part of session.c. */
 
-/* The first name in a directory of the runtime directory, "": it is empty. */
-static const char *first_in(const char *name)
-{
-	static char ret[300];
-	char path[200];
-	DIR *d;
-	struct dirent *e;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", runtime_dir, name);
-	ret[0] = '\0';
-	d = opendir(path);
-	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.')
-			(void)snprintf(ret, sizeof(ret), "%s", e->d_name);
-	if (d)
-		(void)closedir(d);
-	return ret;
-}
-
 TEST(s60_killed_keeper_leaves_nothing)
 {
 	struct box_s *b[3];
@@ -52,13 +33,7 @@ TEST(s60_killed_keeper_leaves_nothing)
 		CHECK(count_groups("") >= 3);
 	sessions_free(all);
 	rans = NULL;
-	start_keeper();
-	b[0] = open_one("");
-	close_one(b[0], false);
-	sessions_free(all);
-	(void)waitpid(keeper_pid, NULL, 0);
-	CHECK_STR(first_in("keepers"), "");
-	forget_runtime();
+	sweep_by_another();
 }
 
 /* Proportional memory of a process, in kB. */

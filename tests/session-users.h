@@ -378,7 +378,7 @@ TEST_WHERE(s77_other_users_are_not_left_behind, MANY)
 	CHECK_INT(system(line), 0);
 	sessions_free(all);
 	rans = NULL;
-	forget_runtime();
+	sweep_by_another();
 }
 
 /* Each id once, whatever number the box's own user has. */

@@ -713,6 +713,36 @@ TEST(s22_posture_is_that_of_a_run)
 	stop_keeper();
 }
 
+/* The first name in a directory of the runtime directory, "": it is empty. */
+static const char *first_in(const char *name)
+{
+	static char ret[300];
+	char path[200];
+	DIR *d;
+	struct dirent *e;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", runtime_dir, name);
+	ret[0] = '\0';
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			(void)snprintf(ret, sizeof(ret), "%s", e->d_name);
+	if (d)
+		(void)closedir(d);
+	return ret;
+}
+
+/* The groups of a keeper that was killed are the next one's to remove. */
+static void sweep_by_another(void)
+{
+	start_keeper();
+	close_one(open_one(""), false);
+	sessions_free(all);
+	(void)waitpid(keeper_pid, NULL, 0);
+	CHECK_STR(first_in("keepers"), "");
+	forget_runtime();
+}
+
 #include "session-written.h"
 
 #include "session-peer.h"
