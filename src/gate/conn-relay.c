@@ -278,6 +278,7 @@ static void on_dialled(void *arg, const struct dialled *d)
 	c->up = d->fd;
 	(void)setsockopt(c->up, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	(void)setsockopt(c->up, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	conn_bound(c, c->up);
 	/* Told when it ends: nobody is woken while a program waits. */
 	c->is_open = true;
 	if (is_for_inspection(c))

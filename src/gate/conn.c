@@ -20,6 +20,10 @@
 /* So much is taken from who is refused; one that sends on is not waited for. */
 #define REST_ROUNDS 16
 
+/* Connections with all the buffers that they can get, and those of others. */
+#define ROOMY        8
+#define SMALL_BUFFER (64 << 10)
+
 struct conns {
 	uint32_t number; /* of the last one */
 	size_t n_used;   /* places above this one never were */
@@ -342,6 +346,22 @@ static void ask(struct conn *c)
 		conn_timer(c, on_ask_timeout, wait);
 }
 
+/*
+ * What a program does not read, or a server, waits in the host's memory, and
+ * the kernel gives a socket that was fast once several MiB. So the first few
+ * of a box have what the host allows, and all others what is enough for them
+ * to go on.
+ */
+void conn_bound(const struct conn *c, int fd)
+{
+	const int size = SMALL_BUFFER;
+
+	if (c - c->gate->conns->all < ROOMY)
+		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+}
+
 static void begin(struct conn *c, struct gate *g, int fd)
 {
 	const int one = 1;
@@ -359,6 +379,7 @@ static void begin(struct conn *c, struct gate *g, int fd)
 	c->timer.data = c;
 	c->n_handles = 1;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	conn_bound(c, fd);
 }
 
 /* The table has no room for it, but its refusal is told. */

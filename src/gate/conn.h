@@ -108,6 +108,8 @@ void conn_cut(struct conn *c, enum gate_reason reason);
 void conn_event(const struct conn *c, enum gate_event_kind kind,
 		enum gate_reason reason, struct gate_event *ret);
 void conn_timer(struct conn *c, uv_timer_cb cb, uint64_t ms);
+/* How much may wait in one of its two sockets. */
+void conn_bound(const struct conn *c, int fd);
 /* Begins to watch `fd`; false: it cannot be. */
 bool conn_watch(struct conn *c, uv_poll_t *poll, int fd);
 void conn_unwatch(struct conn *c, uv_poll_t *poll);

@@ -4,6 +4,7 @@
 import ctypes
 import json
 import os
+import re
 import select
 import subprocess
 import time
@@ -108,6 +109,43 @@ def r27_buffers():
         stream, datagrams = map(int, doc["stdout"].split())
         assert 256 <= stream <= 20 << 10, doc
         assert 256 <= datagrams <= 20 << 10, doc
+
+
+# Asks for endless answers and reads none of them.
+UNREAD = """
+import socket, time
+kept = [socket.create_connection(("odd.test", 8023)) for _ in range(60)]
+for s in kept:
+    s.sendall(b"go\\n")
+print("up", flush=True)
+time.sleep(20)
+"""
+
+
+def unread(port):
+    """Bytes that wait in each of this namespace's sockets to that port."""
+    out = subprocess.run(["ss", "-tmnH"], check=True, capture_output=True,
+                         text=True).stdout
+    return [int(n) for n in re.findall(
+        r":%d\s*\n\s*skmem:\(r(\d+)" % port, out)]
+
+
+@case("N32 answers that nobody reads wait in bounded buffers")
+def n32_unread():
+    small = 160 << 10  # what the kernel makes of 64 KiB, and a last packet
+    with Box([ODD % ""]) as box:
+        with box.start("--cpus", "2", "--", "/usr/bin/python3", "-c",
+                       UNREAD) as p:
+            assert p.stdout.readline() == b"up\n", p.stderr.read()
+            end = time.time() + 10
+            while time.time() < end and sum(unread(8023)) < 60 * small // 4:
+                time.sleep(0.2)
+            time.sleep(0.5)
+            found = sorted(unread(8023))
+            p.terminate()
+        assert len(found) == 60, found
+        assert found[-1] > small, found  # the control: they do pile up
+        assert all(n <= small for n in found[:-8]), found
 
 
 @case("N32 a rule's connections, rate and bytes")
