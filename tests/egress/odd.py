@@ -6,7 +6,7 @@
     odd.py machine DIR ADDRESS    what a box must not reach: it says VICTIM
 
 In the world: port 8022 speaks first, as ssh does, 8026 too and notes it; 8023 sends until nobody
-listens; 8024 answers a line with its length after the other side has closed
+listens, and 8027 for one case alone; 8024 answers a line with its length after the other side has closed
 its half; 8025 never says anything; 5354 (DNS) says a public address the first
 time and then 127.0.0.1; 5355 never answers; 5356 answers SERVFAIL; 8418 is git
 and an echo of requests over HTTP, and of a WebSocket's frames.
@@ -193,7 +193,7 @@ def web(port):
 
 if KIND == "world":
     for name, port in ((endless, 8023), (count, 8024), (silent, 8025),
-                       (noted, 8026)):
+                       (noted, 8026), (endless, 8027)):
         serve(name, port)
     dns(5354, lambda n: ADDRESS if n == 0 else "127.0.0.1")
     dns(5355, lambda n: None)
