@@ -31,15 +31,15 @@ void root_host_files(struct pack *p, const struct cordon_spec *s,
 void root_devices(struct pack *p, struct wire_box *box,
 		  const struct cordon_spec *s);
 void root_kernel_files(struct pack *p, const struct cordon_spec *s);
+void root_resolver(struct pack *p, const struct cordon_spec *s,
+		   const char *path);
+void root_hosts(struct pack *p, const struct cordon_spec *s, const char *path);
 
 /*
  * What the host says of its processors, read now and used from then on by this
  * process and its children: the kernel takes its time to write it.
  */
 void root_keep_cpus(void);
-void root_resolver(struct pack *p, const struct cordon_spec *s,
-		   const char *path);
-void root_hosts(struct pack *p, const struct cordon_spec *s, const char *path);
 
 /* Single records. */
 void root_dir(struct pack *p, const char *path);

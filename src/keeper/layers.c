@@ -132,7 +132,7 @@ void layers_keep(const struct keeper *k, struct box *b)
 	char path[32];
 
 	(void)snprintf(path, sizeof(path), "%d/root", (int)b->pid);
-	if (b->hold >= 0)
+	if (b->hold >= 0 && b->root < 0)
 		b->root = openat(k->world.proc, path,
 				 O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
