@@ -14,6 +14,7 @@ of a box with and without a way out, and many connections out of many boxes.
 Lines out, tab-separated: what, figure, unit, bar, verdict. Ends with 0 when no
 bar is missed; one that could not be measured is said, and is not missed.
 """
+import glob
 import os
 import pwd
 import random
@@ -171,11 +172,15 @@ http {{
                 f"::127.0.0.1:{self.port}"]
 
     def squid(self):
+        # Unpacked by bench/run where it is not installed.
+        top = os.path.join(self.build, "clients", "squid")
         program = shutil.which("squid", path=os.environ["PATH"] +
-                               ":/usr/sbin")
+                               f":/usr/sbin:{top}/usr/sbin")
         port = free_port()
         if not program:
             return "squid is not installed"
+        if not program.startswith(top):
+            top = ""
         # Its shared memory has the name of the service.
         name = f"cordonbench{os.getpid()}"
         # As root it takes its package's user by itself.
@@ -186,12 +191,19 @@ access_log none
 cache_log /dev/null
 cache deny all
 cache_mem 0 MB
+mime_table {top}/usr/share/squid/mime.conf
+icon_directory {top}/usr/share/squid/icons
+error_directory {top}/usr/share/squid/errors/en
+unlinkd_program {top}/usr/lib/squid/unlinkd
+pinger_enable off
 coredump_dir none
 http_access allow all
 shutdown_lifetime 0 seconds
 """)
+        env = {**os.environ, "LD_LIBRARY_PATH": ":".join(glob.glob(
+            f"{top}/usr/lib/*-linux-gnu"))} if top else None
         if not self.start("squid", [program, "-N", "-n", name, "-f",
-                                    conf], port):
+                                    conf], port, env=env):
             return "squid did not start"
         self.proxies["squid"] = self.by_connect(port)
         return ""

@@ -524,7 +524,7 @@ LEDGER_TEST(a02_a_file_deleted)
 	ledger_set_file_size(l, 600);
 	for (int i = 0; i < 12; i++)
 		CHECK_INT(add(l), 0);
-	CHECK(ledger_is_seal_due(l)); /* there is a new file */
+	CHECK(ledger_take_seal_due(l)); /* there is a new file */
 	ledger_close(l);
 	v = look();
 	CHECK_INT(v.fault, VERIFY_INTACT);
@@ -535,6 +535,33 @@ LEDGER_TEST(a02_a_file_deleted)
 	drop("000001.jsonl");
 	v = look();
 	CHECK_FAULT(v, VERIFY_MISSING, 1);
+}
+
+/* How often a writer that stays hears that a seal is due, in n records. */
+static int count_due(struct ledger *l, int n)
+{
+	int due = 0;
+
+	for (int i = 0; i < n; i++) {
+		CHECK_INT(add(l), 0);
+		due += ledger_take_seal_due(l);
+	}
+	return due;
+}
+
+LEDGER_TEST(a07_a_seal_is_due_once)
+{
+	struct ledger *l = open_ledger();
+
+	CHECK_INT(count_due(l, LEDGER_SEAL_EVERY - 1), 0);
+	/* Nobody signs: it is said again when as many again wait. */
+	CHECK_INT(count_due(l, LEDGER_SEAL_EVERY), 1);
+	CHECK_INT(count_due(l, LEDGER_SEAL_EVERY), 1);
+	/* Signed, it counts from there. */
+	seal_it();
+	CHECK_INT(count_due(l, LEDGER_SEAL_EVERY - 1), 0);
+	CHECK_INT(count_due(l, LEDGER_SEAL_EVERY / 2), 1);
+	ledger_close(l);
 }
 
 /* A link, a pipe, a device: what has a file's name and is none. */

@@ -193,9 +193,9 @@ TEST(g01_a_connection_is_the_gates)
 		    CONNECT("198.18.1.0", 443) ";" CONNECT("198.18.77.3", 8443),
 		    NULL);
 	/* DNS and two ports, with IPv6 where the machine has it. */
-	CHECK(strcmp(cordon_result_stdout(r, NULL), "hello 8\nhello 8\n") ==
+	CHECK(strcmp(cordon_result_stdout(r, NULL), "hello 12\nhello 12\n") ==
 		      0 ||
-	      strcmp(cordon_result_stdout(r, NULL), "hello 4\nhello 4\n") == 0);
+	      strcmp(cordon_result_stdout(r, NULL), "hello 6\nhello 6\n") == 0);
 	json = cordon_result_json(r);
 	CHECK_HAS(json, "\"denials\":[]");
 	CHECK_HAS(json, "\"warnings\":[]");
@@ -386,6 +386,30 @@ TEST(g09_a_flood_has_a_ceiling)
 	for (at = json; (at = strstr(at, "\"layer\":\"net\"")); at++)
 		lines++;
 	CHECK_INT(lines, 65);
+	free(json);
+	cordon_result_free(r);
+	tear_down();
+}
+
+/* What was let out is on the record as that, and is never only counted. */
+TEST(g21_what_was_let_out_has_its_record)
+{
+	struct cordon_result *r;
+	char *json;
+
+	set_up();
+	r = box_run("allow-host=sent.test:443", BOX_CMD, "sleep", "0.5", NULL);
+	json = cordon_result_json(r);
+	CHECK_HAS(json, "104 more refusals");
+	CHECK_INT(count_connections("'\"allow\".*\"reset\".*reset.test'"), 30);
+	CHECK_INT(count_connections("'\"allow\".*\"left\".*left.test'"), 30);
+	CHECK_INT(count_connections("'\"allow\".*\"bytes\".*bytes.test'"), 60);
+	CHECK_INT(count_connections("'\"deny\".*secret.test'"), 30);
+	CHECK_INT(count_connections("'\"allow\".*secret.test'"), 30);
+	CHECK(!strstr(json, "reset.test") && !strstr(json, "left.test"));
+	CHECK_HAS(json, "\"what\":\"bytes.test:443\",\"reason\":\"bytes\"");
+	CHECK_HAS(json, "\"what\":\"secret.test:443\"");
+	CHECK(!strstr(json, "\"count\":60"));
 	free(json);
 	cordon_result_free(r);
 	tear_down();

@@ -16,6 +16,13 @@
  *	many N          so many at once
  *	record KIND     the rest is the record
  *	run             as prepare, and then it is run, by the keeper
+ *	gates N         as prepare, one after the other; their gates are kept
+ *	drop-gate       the first of these is not needed any more
+ *	gate-box N      gives the gate a box of its own, that connects to PORT
+ *	                (the rest) of 127.0.0.1, and says what comes of it
+ *	gate-answer N   says yes to what that gate asks, as its client
+ *	gate-say N      the rest, to that gate; says what the gate does
+ *	order TYPE      that order, with two descriptors
  *	image           the rest are the words, one a line
  *	policy          the last note
  *	garbage         a message that is none
@@ -24,7 +31,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +46,8 @@
 #include "base/io.h"
 #include "base/util.h"
 #include "box/session.h"
+#include "gate/wire.h"
+#include "os/netlink.h"
 #include "serve/orders.h"
 
 static uint32_t number;
@@ -44,6 +55,10 @@ static int client = NO_FD;
 static int kept[3]; /* of the last answer, where `keeps` */
 static int n_kept;
 static bool keeps;
+static int gates[1024]; /* the front's end of their sockets */
+static int gate_boxes[1024];
+static uint32_t gate_numbers[1024];
+static int n_gates;
 static struct sessions *sessions;
 static struct buf policy_note;
 static unsigned int notes;
@@ -99,10 +114,38 @@ static void on_order(const struct order *o, int *fds, int n)
 		(void)close(fds[i]);
 }
 
+/* Box, work, the gate's two and the document. */
+static void keep_gate(const struct order_answer *a, int *fds, int n)
+{
+	if (!a->has_gate || n < 3 || n_gates == ARRAY_SIZE(gates))
+		return;
+	gate_numbers[n_gates] = a->number;
+	gate_boxes[n_gates] = twin(fds[n - 2]);
+	gates[n_gates++] = twin(fds[n - 3]);
+}
+
+static void drop_gate(void)
+{
+	struct order o = { .type = ORDER_GATE_END, .number = gate_numbers[0] };
+
+	if (n_gates == 0)
+		return;
+	(void)close(gates[0]);
+	(void)close(gate_boxes[0]);
+	n_gates--;
+	memmove(gates, gates + 1, sizeof(gates[0]) * (size_t)n_gates);
+	memmove(gate_boxes, gate_boxes + 1,
+		sizeof(gate_boxes[0]) * (size_t)n_gates);
+	memmove(gate_numbers, gate_numbers + 1,
+		sizeof(gate_numbers[0]) * (size_t)n_gates);
+	(void)io_send(FRONT_FD_PARENT, &o, sizeof(o), NULL, 0);
+}
+
 static void show(const struct order_answer *a, int *fds, int n)
 {
 	char line[800];
 
+	keep_gate(a, fds, n);
 	(void)snprintf(line, sizeof(line),
 		       "refused %d exit %d fds %d code %d\n%s\n", a->refused,
 		       a->exit_code, n, a->err.code, a->err.text);
@@ -213,8 +256,8 @@ static void run_image(char *rest)
 		if (*p == '\n')
 			*p = '\0';
 	words = doc(rest, len);
-	order(ORDER_IMAGE, (const int[]){ words, streams[0], client, client },
-	      4);
+	order(ORDER_IMAGE,
+	      (const int[]){ words, streams[0], client, client, client }, 5);
 	(void)close(words);
 	(void)close(streams[0]);
 	wait_answers(FRONT_FD_PARENT, 1);
@@ -327,6 +370,130 @@ static void run_prepared(void)
 	(void)close(p[0]);
 }
 
+static void make_gates(int n, int request)
+{
+	for (; n > 0; n--) {
+		prepare_with(twin(request), client);
+		wait_answers(FRONT_FD_PARENT, 1);
+	}
+}
+
+static struct sockaddr_in local(uint16_t port)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_port = htons(port),
+				     .sin_addr.s_addr = htonl(
+					     INADDR_LOOPBACK) };
+}
+
+static int listen_on(uint16_t port, int type)
+{
+	struct sockaddr_in a = local(port);
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+	    (type == SOCK_STREAM && listen(fd, 8) < 0))
+		_exit(1);
+	return fd;
+}
+
+/* A network of our own, as a box has one. */
+static void enter_network(void)
+{
+	struct err err = { 0 };
+	int nl;
+
+	if (unshare(CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNET) < 0)
+		_exit(1);
+	nl = netlink_open(&err);
+	if (nl < 0 || netlink_up(nl, &err) < 0)
+		_exit(1);
+}
+
+/* In a child, since it may have to wait for a person. */
+static void be_box(int sock, uint16_t port)
+{
+	const struct gate_sockets s = { .head = { GATE_SOCKETS, 0 },
+					.n_ports = 1 };
+	struct sockaddr_in a = local(port);
+	char said[16] = "";
+	int fds[3];
+	int fd;
+
+	(void)alarm(60); /* a test that failed leaves nobody */
+	enter_network();
+	fds[0] = listen_on(53, SOCK_DGRAM);
+	fds[1] = listen_on(53, SOCK_STREAM);
+	fds[2] = listen_on(port, SOCK_STREAM);
+	(void)io_send(sock, &s, sizeof(s), fds, 3);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	put(connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 ? "asks "
+							       : "none ");
+	put(read(fd, said, sizeof(said) - 1) > 0 ? said : "refused");
+	_exit(0);
+}
+
+static void gate_box(int i, int request)
+{
+	char port[16] = "";
+	pid_t pid;
+
+	(void)!pread(request, port, sizeof(port) - 1, 0);
+	pid = fork();
+	if (pid == 0)
+		be_box(gate_boxes[i], (uint16_t)atoi(port));
+}
+
+static void gate_answer(int i)
+{
+	const struct gate_answer a = { { GATE_ANSWER, 1 }, .is_allowed = 1 };
+
+	(void)io_send(gates[i], &a, sizeof(a), NULL, 0);
+}
+
+/* For tests/lying-gate.c. */
+static void gate_say(int i, int request)
+{
+	char text[512];
+	ssize_t n = pread(request, text, sizeof(text), 0);
+	struct pollfd p = { .fd = gates[i], .events = POLLIN };
+	int fds[IO_MAX_FDS];
+	int n_fds = 0;
+
+	(void)io_send(gates[i], text, n < 0 ? 0 : (size_t)n, NULL, 0);
+	if (poll(&p, 1, 1000) == 0) {
+		put("nothing");
+		return;
+	}
+	n = io_recv(gates[i], text, sizeof(text), 0, fds, &n_fds);
+	if (n > 0)
+		(void)!write(client, text, (size_t)n);
+	else
+		put("gone");
+}
+
+/* False: it is not about gates. */
+static bool do_gates(const char *word, const char *arg, int request)
+{
+	int i = atoi(arg);
+
+	if (strcmp(word, "gates") == 0)
+		make_gates(i, request);
+	else if (strcmp(word, "drop-gate") == 0)
+		drop_gate();
+	else if (strcmp(word, "gate-box") == 0 && i < n_gates)
+		gate_box(i, request);
+	else if (strcmp(word, "gate-answer") == 0 && i < n_gates)
+		gate_answer(i);
+	else if (strcmp(word, "gate-say") == 0 && i < n_gates)
+		gate_say(i, request);
+	else if (strcmp(word, "order") == 0)
+		order((uint32_t)i, (const int[]){ request, client }, 2);
+	else
+		return false;
+	return true;
+}
+
 static void do_it(const char *word, const char *arg, char *rest)
 {
 	int request;
@@ -338,7 +505,9 @@ static void do_it(const char *word, const char *arg, char *rest)
 		return;
 	}
 	request = doc(rest, strlen(rest));
-	if (strcmp(word, "prepare") == 0 || strcmp(word, "many") == 0) {
+	if (do_gates(word, arg, request)) {
+		;
+	} else if (strcmp(word, "prepare") == 0 || strcmp(word, "many") == 0) {
 		n = *arg ? atoi(arg) : 1;
 		for (int i = 0; i < n; i++)
 			prepare_with(twin(request), client);
@@ -420,8 +589,11 @@ int main(void)
 		fds[2].fd = -1;
 	(void)io_send(FRONT_FD_PARENT, &ready, sizeof(ready), NULL, 0);
 	for (;;) {
-		if (poll(fds, 3, -1) < 0)
+		/* The first note comes before anybody is served. */
+		if (poll(fds, notes ? 3 : 1, -1) < 0)
 			continue;
+		if (!notes)
+			fds[1].revents = fds[2].revents = 0;
 		if (fds[0].revents && !hear(FRONT_FD_PARENT, &is_answer))
 			return 0;
 		for (int i = 1; i < 3; i++)

@@ -8,6 +8,7 @@
  *	die.test     ends when it has the sockets
  *	hang.test    does not end with its client's socket
  *	flood.test   tells of 6,000 names that were refused
+ *	sent.test    tells of requests that were let out, after a flood
  *	busy.test    tells of 2,300 connections, then how long that took
  *	lies.test    says what no gate may say, then one thing that is true
  *	ask.test     asks for each connection, answers with what it heard
@@ -34,6 +35,7 @@
 static const struct gate_table *table;
 static int sockets[IO_MAX_FDS];
 static int n_sockets;
+static int n_watch;
 static bool may_hang;
 
 static bool wants(const char *host)
@@ -63,6 +65,40 @@ static void flood(void)
 	for (int i = 0; i < 6000; i++) {
 		(void)snprintf(name, sizeof(name), "n%d.evil.test", i);
 		tell(GATE_E_NAME, GATE_R_NO_RULE, name, 0);
+	}
+}
+
+static void tell_request(uint8_t kind, uint8_t reason, uint32_t flags,
+			 const char *host)
+{
+	struct gate_event e = { .head = { GATE_EVENT, 1 },
+				.kind = kind,
+				.reason = reason,
+				.flags = flags,
+				.port = 443,
+				.rule = -1,
+				.method = "POST",
+				.path = "/" };
+
+	(void)snprintf(e.host, sizeof(e.host), "%s", host);
+	(void)io_send(GATE_FD_CLIENT, &e, sizeof(e), NULL, 0);
+}
+
+static void send_after_flood(void)
+{
+	const uint32_t both = GATE_EVENT_OUT | GATE_EVENT_AGAIN;
+
+	for (int i = 0; i < 4200; i++)
+		tell_request(GATE_E_REQUEST, GATE_R_PATH, 0, "refused.test");
+	for (int i = 0; i < 30; i++) {
+		tell_request(GATE_E_REQUEST, GATE_R_RESET, both, "reset.test");
+		tell_request(GATE_E_REQUEST, GATE_R_LEFT, 0, "left.test");
+		tell_request(GATE_E_REQUEST, GATE_R_BYTES, both, "bytes.test");
+		tell_request(GATE_E_CLOSE, GATE_R_BYTES, 0, "bytes.test");
+		tell_request(GATE_E_SECRET, GATE_R_PLACEHOLDER, GATE_EVENT_OUT,
+			     "secret.test");
+		tell_request(GATE_E_CLOSE, GATE_R_PLACEHOLDER, GATE_EVENT_AGAIN,
+			     "secret.test");
 	}
 }
 
@@ -172,12 +208,18 @@ static void box_said(void)
 
 	(void)close(GATE_FD_BOX);
 	if (n != sizeof(msg) || msg.head.type != GATE_SOCKETS ||
-	    n_sockets != (int)((msg.has_ipv6 ? 2 : 1) * (2 + msg.n_ports)))
+	    !msg.has_watch ||
+	    n_sockets != (int)((msg.has_ipv6 ? 2 : 1) * (4 + msg.n_ports)))
 		_exit(4);
+	/* What nobody hears is not ours to serve. */
+	n_watch = msg.has_ipv6 ? 4 : 2;
+	n_sockets -= n_watch;
 	if (wants("die.test"))
 		exit(0);
 	if (wants("flood.test"))
 		flood();
+	if (wants("sent.test"))
+		send_after_flood();
 	if (wants("busy.test"))
 		be_busy();
 	if (wants("lies.test"))
@@ -193,7 +235,7 @@ static void serve(int fd)
 
 	if (c < 0)
 		return;
-	(void)snprintf(text, sizeof(text), "hello %d\n", n_sockets);
+	(void)snprintf(text, sizeof(text), "hello %d\n", n_sockets + n_watch);
 	(void)!write(c, text, strlen(text));
 	(void)close(c);
 	tell(GATE_E_CLOSE, GATE_OK, "serve.test", 443);

@@ -20,6 +20,7 @@
 #include "gate-hello.h"
 #include "gate-table.h"
 #include "gate/wire.h"
+#include "os/net-watch.h"
 #include "os/netlink.h"
 #include "tap.h"
 
@@ -29,10 +30,14 @@ struct box {
 	struct made_table m;
 	int client; /* to the gate */
 	int init;   /* the other one */
+	bool asks;  /* it has a third: */
+	int desk;
 	pid_t gate;
 	int server; /* outside, on loopback */
 	uint16_t server_port;
 	bool has_ipv6;
+	bool is_watched; /* what nobody hears is seen */
+	bool is_watched_wrong;
 };
 
 static struct sockaddr_in at4(uint32_t address, uint16_t port)
@@ -89,33 +94,43 @@ static struct gate_rule *box_allow(struct box *b, const char *host,
 	return table_rule(&b->m, host, port);
 }
 
-/* cordon-gate with its two sockets, and nothing else. */
+/* cordon-gate with its sockets, and nothing else. */
 static void box_start(struct box *b)
 {
 	const char *build = getenv("CORDON_BUILD");
 	char path[512];
+	char pid[16];
 	int c[2];
 	int i[2];
+	int k[2];
 
 	(void)snprintf(path, sizeof(path), "%s/cordon-gate",
 		       build ? build : "build");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, c) < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, i) < 0)
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, i) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, k) < 0)
 		abort();
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	b->gate = fork();
 	if (b->gate == 0) {
 		int high_c = fcntl(c[1], F_DUPFD_CLOEXEC, 100);
 		int high_i = fcntl(i[1], F_DUPFD_CLOEXEC, 100);
+		int high_k = fcntl(k[1], F_DUPFD_CLOEXEC, 100);
 
 		(void)dup2(high_c, GATE_FD_CLIENT);
 		(void)dup2(high_i, GATE_FD_BOX);
+		if (b->asks && dup2(high_k, GATE_FD_DESK) >= 0)
+			(void)execl(path, "cordon-gate", pid, GATE_HAS_DESK,
+				    NULL);
 		(void)execl(path, "cordon-gate", NULL);
 		_exit(127);
 	}
 	(void)close(c[1]);
 	(void)close(i[1]);
+	(void)close(k[1]);
 	b->client = c[0];
 	b->init = i[0];
+	b->desk = k[0];
 }
 
 static void box_send_table(struct box *b, uint32_t number)
@@ -169,11 +184,31 @@ static void box_enter(struct box *b)
 	(void)close(nl);
 }
 
+/* As init makes them (init/stage-net.c). */
+static int box_watches(const struct box *b, int *fds)
+{
+	struct net_watch w = { .ports = b->m.t.ports,
+			       .n_ports = b->m.t.n_ports,
+			       .own4 = GATE_DNS4,
+			       .own6 = { 0x20010002, 0, 0, 1 } };
+	struct err err = { 0 };
+	int n = b->has_ipv6 ? 4 : 2;
+
+	for (int i = 0; i < n; i++) {
+		w.family = i < 2 ? AF_INET : AF_INET6;
+		w.protocol = i % 2 ? IPPROTO_UDP : IPPROTO_TCP;
+		fds[i] = net_watch_open(&w, &err);
+		CHECK_STR(err.text, "");
+	}
+	return n;
+}
+
 static void box_send_sockets(struct box *b)
 {
 	struct gate_sockets s = { .head = { GATE_SOCKETS, 0 },
 				  .n_ports = b->m.t.n_ports,
-				  .has_ipv6 = b->has_ipv6 };
+				  .has_ipv6 = b->has_ipv6,
+				  .has_watch = b->is_watched };
 	int fds[IO_MAX_FDS];
 	int n = 0;
 
@@ -187,6 +222,12 @@ static void box_send_sockets(struct box *b)
 		fds[n++] = listen4(INADDR_ANY, b->m.t.ports[i], SOCK_STREAM);
 		if (b->has_ipv6)
 			fds[n++] = listen6("::", b->m.t.ports[i], SOCK_STREAM);
+	}
+	if (b->is_watched)
+		n += box_watches(b, fds + n);
+	if (b->is_watched_wrong) {
+		(void)close(fds[n - 1]);
+		fds[n - 1] = listen4(GATE_DNS4, 5353, SOCK_DGRAM);
 	}
 	CHECK_INT(io_send(b->init, &s, sizeof(s), fds, n), 0);
 	for (int i = 0; i < n; i++)

@@ -64,13 +64,33 @@ static size_t hello_extensions(const struct hello *h, uint8_t *to, size_t at)
 	return at;
 }
 
+/* A message in records of so many bytes (0: one); 0 where there is no room. */
+static inline size_t hello_cut(const uint8_t *m, size_t len, size_t record,
+			       uint8_t *to, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t done = 0; done < len;) {
+		size_t part = record ? record : len;
+
+		part = part < len - done ? part : len - done;
+		if (n + 5 + part > size)
+			return 0;
+		n = hello_put(to, n, 3, 0x160301);
+		n = hello_put(to, n, 2, part);
+		memcpy(to + n, m + done, part);
+		n += part;
+		done += part;
+	}
+	return n;
+}
+
 /* The message, cut into records; its length. */
 static size_t hello_make(const struct hello *h, uint8_t *to, size_t size)
 {
 	uint8_t m[1024] = { 1 };
 	size_t at = hello_put(m, 4, 2, 0x0303) + 32;
 	size_t extensions;
-	size_t n = 0;
 
 	at = hello_put(m, at, 1, 0);      /* session */
 	at = hello_put(m, at, 2, 2);      /* suites */
@@ -80,18 +100,25 @@ static size_t hello_make(const struct hello *h, uint8_t *to, size_t size)
 	at = hello_extensions(h, m, at + 2);
 	(void)hello_put(m, extensions, 2, at - extensions - 2);
 	(void)hello_put(m, 1, 3, at - 4);
-	for (size_t done = 0; done < at;) {
-		size_t part = h->record ? h->record : at;
+	return hello_cut(m, at, h->record, to, size);
+}
 
-		part = part < at - done ? part : at - done;
-		if (n + 5 + part > size)
-			return 0;
-		n = hello_put(to, n, 1, 0x16);
-		n = hello_put(to, n, 2, 0x0301);
-		n = hello_put(to, n, 2, part);
-		memcpy(to + n, m + done, part);
-		n += part;
-		done += part;
-	}
-	return n;
+/*
+ * The beginning of a server's hello, with the random of one that wants another
+ * hello, or not; each record has so many bytes (0: one record).
+ */
+static inline size_t hello_answer(uint8_t *to, size_t size, bool is_retry,
+				  size_t record)
+{
+	static const uint8_t retry[32] = {
+		0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11,
+		0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+		0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e,
+		0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+	};
+	uint8_t m[42] = { 2, 0, 0, 38, 3, 3 };
+
+	memcpy(m + 6, retry, sizeof(retry));
+	m[6] ^= !is_retry;
+	return hello_cut(m, sizeof(m), record, to, size);
 }

@@ -3,12 +3,14 @@
 /* HTTP as the gate reads it, and secrets in it: the pure parts. */
 
 #include <errno.h>
+#include <http_parser.h>
 
 #include "base/util.h"
 #include "gate-rules.h"
 #include "gate/http.h"
 #include "gate/refuse.h"
 #include "gate/secret.h"
+#include "policy/values.h"
 #include "tap.h"
 
 static int read_text(const char *text, struct http_head *h)
@@ -279,14 +281,16 @@ TEST(an_address_is_a_host_too)
 
 /* bodies */
 
-/* Feeds `text` in pieces of `step` bytes; the body, or NULL if refused. */
-static bool body_of(const char *text, size_t step, char *ret, size_t *used)
+/* Feeds `text` in pieces of `step` bytes; the body, or false if refused. */
+static bool body_from(bool is_answer, const char *text, size_t step, char *ret,
+		      size_t *used)
 {
 	struct http_head h = { .framing = HTTP_CHUNKED };
 	struct http_body b;
 	size_t at = 0, len = strlen(text), n = 0;
 
 	http_body_init(&b, &h);
+	b.is_answer = is_answer;
 	while (at < len && !b.is_done) {
 		struct http_slice piece;
 		ssize_t r = http_body_take(&b, text + at, MIN(step, len - at),
@@ -301,6 +305,11 @@ static bool body_of(const char *text, size_t step, char *ret, size_t *used)
 	ret[n] = '\0';
 	*used = at;
 	return b.is_done;
+}
+
+static bool body_of(const char *text, size_t step, char *ret, size_t *used)
+{
+	return body_from(false, text, step, ret, used);
 }
 
 TEST(chunks_are_read_at_any_split)
@@ -341,6 +350,47 @@ TEST(broken_chunks_are_refused)
 		CHECK(!body_of(bad[i], 64, body, &used));
 		CHECK(!body_of(bad[i], 1, body, &used));
 	}
+}
+
+/* Servers may, and clients have to pass it over. */
+TEST(chunks_of_an_answer_may_have_extensions)
+{
+	static const char *const good[] = {
+		"5;a=b\r\nhello\r\n0\r\n\r\n",
+		"5 \r\nhello\r\n0  \r\n\r\n",
+		" \t5\r\nhello\r\n0\r\n\r\n",
+		"5 \t;a=\"b; c\" ;d\r\nhello\r\n0;last\r\nX: y\r\n\r\n",
+	};
+	static const char *const bad[] = {
+		"5;a=b\nhello\r\n0\r\n\r\n",     "5;a\rb\r\nhello\r\n0\r\n\r\n",
+		"5;a\x01\r\nhello\r\n0\r\n\r\n", "5 5\r\nhello\r\n0\r\n\r\n",
+		"5 a=b\r\nhello\r\n0\r\n\r\n",   ";a=b\r\nhello\r\n0\r\n\r\n",
+		" \r\nhello\r\n0\r\n\r\n",       "5\x0b\r\nhello\r\n0\r\n\r\n",
+	};
+	char *text = malloc(3 * HTTP_EXTENSION_MAX);
+	char body[64];
+	size_t used;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		for (size_t step = 1; step < 8; step++) {
+			CHECK(body_from(true, good[i], step, body, &used));
+			CHECK_STR(body, "hello");
+			CHECK_INT(used, strlen(good[i]));
+			CHECK(!body_of(good[i], step, body, &used));
+		}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		if (body_from(true, bad[i], 64, body, &used))
+			printf("# %s\n", bad[i]);
+		CHECK(!body_from(true, bad[i], 64, body, &used));
+		CHECK(!body_from(true, bad[i], 1, body, &used));
+	}
+	(void)sprintf(text, "5;%0*d\r\nhello\r\n0\r\n\r\n",
+		      HTTP_EXTENSION_MAX - 1, 0);
+	CHECK(body_from(true, text, 64, body, &used));
+	(void)sprintf(text, "5;%0*d\r\nhello\r\n0\r\n\r\n", HTTP_EXTENSION_MAX,
+		      0);
+	CHECK(!body_from(true, text, 64, body, &used));
+	free(text);
 }
 
 TEST(a_trailer_has_an_upper_size)
@@ -424,6 +474,35 @@ TEST(every_reading_of_a_path_is_judged)
 		{ "/repos/..;x=1/admin", false },
 		{ "/repos/a%00b", false },
 		{ "/repos/%25252525252e", false },
+		/* overlong, as a lenient server reads it: a dot, a slash */
+		{ "/repos/%c0%ae%c0%ae/admin", false },
+		{ "/repos/%C0%2e./admin", false },
+		{ "/repos/a%c1%9cb", false },
+		{ "/repos/a%e0%80%afb", false },
+		{ "/repos/a%f0%80%80%afb", false },
+		{ "/repos/a%f8%80%80%80%afb", false },
+		{ "/repos/a%fc%80%80%80%80%afb", false },
+		{ "/repos/%25c0%25ae", false },
+		{ "/repos/%c3%a9%e0%a4%85%f0%9f%98%80", true },
+		/* as IIS reads it, and what Windows leaves out */
+		{ "/repos/%u002e%u002e/admin", false },
+		{ "/repos/%U002E./admin", false },
+		{ "/repos/%25u002e%25u002e/admin", false },
+		{ "/repos/a%u00zz", true },
+		{ "/repos/..%20/admin", false },
+		{ "/repos/..%09/x", false },
+		{ "/repos/..%7f/x", false },
+		{ "/repos/%20../x", false },
+		{ "/repos/..%20%2e/x", false },
+		{ "/repos/.../x", false },
+		{ "/repos/..%00/x", false },
+		{ "/repos/.%20;x/y", false },
+		{ "/repos/%20/x", true },
+		{ "/repos/main...dev", true },
+		{ "/repos/a%5cb", true },
+		{ "/v/a%5cb", false },
+		{ "/v/a\\b", false },
+		{ "/v/%255c", false },
 		{ "/v/a", true },
 		{ "/v/a%2fb", false },
 		{ "/v//a", false },
@@ -443,6 +522,8 @@ TEST(every_reading_of_a_path_is_judged)
 
 /* judging */
 
+static const struct http_to api = { .host = "api.test", .port = 443 };
+
 static enum gate_reason judge(const struct gate_table *t, const char *line,
 			      int *rule)
 {
@@ -453,7 +534,7 @@ static enum gate_reason judge(const struct gate_table *t, const char *line,
 	(void)snprintf(text, sizeof(text),
 		       "%s HTTP/1.1\r\nHost: api.test\r\n\r\n", line);
 	CHECK_INT(read_text(text, &h), 1);
-	http_judge(t, 0, "api.test", 443, &h, &v);
+	http_judge(t, &api, &h, &v);
 	*rule = v.rule;
 	return v.reason;
 }
@@ -481,6 +562,150 @@ TEST(all_rules_for_a_host_count)
 	CHECK_INT(judge(t, "GET /d", &rule), GATE_OK);
 	CHECK_INT(judge(t, "CONNECT api.test:443", &rule), GATE_R_METHOD);
 	CHECK_INT(judge(t, "TRACE /d", &rule), GATE_R_METHOD);
+	free(t);
+}
+
+/* Those for addresses too, of whatever width. */
+TEST(all_rules_for_an_address_count)
+{
+	static const struct rule rules[] = {
+		{ .host = "10.0.0.1", .methods = { "GET" }, .paths = { "/a" } },
+		{ .host = "10.0.0.1", .methods = { "PUT" }, .paths = { "/b" } },
+		{ .host = "10.0.0.0/8", .paths = { "/c" } },
+		{ .host = "10.0.0.0/8", .port = 80 },
+		{ .host = "11.0.0.0/8" },
+		{ .host = "10.0.0.1" }, /* of names: none has this one */
+	};
+	static const uint8_t ten[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
+	static const struct http_to to = { .host = "10.0.0.1",
+					   .address = ten,
+					   .port = 443 };
+	static const char *const lines[] = { "GET /a", "PUT /b", "GET /c",
+					     "PUT /a", "GET /d" };
+	static const int want[] = { 0, 1, 2, -1, -1 };
+	struct gate_table *t = rules_new(rules, ARRAY_SIZE(rules));
+
+	for (int i = 0; i < 5; i++) {
+		t->rules[i].kind = GATE_ADDRESS;
+		t->rules[i].bits = i < 2 ? 128 : 104;
+		memcpy(t->rules[i].address, ten, 16);
+		t->rules[i].address[12] = i == 4 ? 11 : 10;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		static struct http_verdict v;
+		struct http_head h;
+		char text[256];
+
+		(void)snprintf(text, sizeof(text),
+			       "%s HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n",
+			       lines[i]);
+		CHECK_INT(read_text(text, &h), 1);
+		http_judge(t, &to, &h, &v);
+		CHECK_INT(v.reason == GATE_OK ? v.rule : -1, want[i]);
+	}
+	free(t);
+}
+
+/* What a policy can say is what can be read, and nothing else. */
+TEST(methods_of_a_policy_are_those_that_are_read)
+{
+	static const char *const names[] = {
+#define XX(number, name, text) #text,
+		HTTP_METHOD_MAP(XX)
+#undef XX
+			"QUERY",
+		"FOO", "LIST", "get", "VERSION-CONTROL"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		bool is_never = strcmp(names[i], "CONNECT") == 0 ||
+				strcmp(names[i], "TRACE") == 0;
+		struct http_head h;
+		char text[256];
+		bool is_read;
+
+		(void)snprintf(text, sizeof(text),
+			       "%s %s HTTP/1.1\r\nHost: api.test\r\n\r\n",
+			       names[i],
+			       strcmp(names[i], "CONNECT") == 0 ? "api.test:443"
+								: "/");
+		is_read = read_text(text, &h) == 1;
+		CHECK_INT(value_is_method(names[i]), is_read && !is_never);
+		if (!is_read)
+			CHECK_STR(h.wrong, "a method that is not known");
+	}
+	CHECK(value_is_method("WEBSOCKET"));
+}
+
+/* The same for a request with a header more. */
+static enum gate_reason judge_with(const struct gate_table *t, const char *line,
+				   const char *header)
+{
+	static struct http_verdict v;
+	struct http_head h;
+	char text[256];
+
+	(void)snprintf(text, sizeof(text),
+		       "%s HTTP/1.1\r\nHost: api.test\r\n%s: /b\r\n\r\n", line,
+		       header);
+	CHECK_INT(read_text(text, &h), 1);
+	http_judge(t, &api, &h, &v);
+	return v.reason;
+}
+
+/* What a server would do instead was judged by nobody. */
+TEST(headers_that_say_another_method_or_path)
+{
+	static const struct rule rules[] = {
+		{ .host = "api.test", .methods = { "GET" } },
+		{ .host = "api.test", .paths = { "/a" } },
+	};
+	static const char *const methods[] = { "X-HTTP-Method-Override",
+					       "x-http-method",
+					       "X-METHOD-Override",
+					       "X_HTTP_Method_Override" };
+	static const char *const paths[] = { "X-Original-URL",
+					     "x-rewrite-url" };
+	struct gate_table *by_method = rules_new(&rules[0], 1);
+	struct gate_table *by_path = rules_new(&rules[1], 1);
+	struct gate_table *both = rules_new(rules, 2);
+
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		CHECK_INT(judge_with(by_method, "GET /a", methods[i]),
+			  GATE_R_OVERRIDE);
+		CHECK_INT(judge_with(by_path, "GET /a", methods[i]), GATE_OK);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		CHECK_INT(judge_with(by_path, "GET /a", paths[i]),
+			  GATE_R_OVERRIDE);
+		CHECK_INT(judge_with(by_method, "GET /a", paths[i]), GATE_OK);
+	}
+	/* Rules add up: what one of them does not restrict, it allows. */
+	CHECK_INT(judge_with(both, "GET /a", methods[0]), GATE_OK);
+	CHECK_INT(judge_with(both, "GET /c", methods[0]), GATE_R_OVERRIDE);
+	CHECK_INT(judge_with(by_method, "GET /a", "X-HTTP-Method-Overrides"),
+		  GATE_OK);
+	free(by_method);
+	free(by_path);
+	free(both);
+}
+
+/* Whoever wrote one meant to allow little, and not everything. */
+TEST(an_empty_list_allows_nothing)
+{
+	static const struct rule rules[] = {
+		{ .host = "api.test", .flags = GATE_RULE_METHODS },
+		{ .host = "api.test", .flags = GATE_RULE_PATHS },
+	};
+	struct gate_table *t = rules_new(rules, ARRAY_SIZE(rules));
+	int rule;
+
+	CHECK_INT(judge(t, "GET /a", &rule), GATE_R_METHOD);
+	t->rules[0].flags = GATE_RULE_INSPECT | GATE_RULE_PATHS;
+	CHECK_INT(judge(t, "GET /a", &rule), GATE_R_PATH);
+	/* The control: a rule without lists. */
+	t->rules[0].flags = GATE_RULE_INSPECT;
+	CHECK_INT(judge(t, "GET /a", &rule), GATE_OK);
 	free(t);
 }
 
@@ -530,10 +755,62 @@ TEST(placeholders_stand_only_where_they_may)
 	CHECK_STR(checked(LINE
 			  "Authorization: CORDON-PLACEHOLDER-0002\r\n\r\n"),
 		  "a header");
+	/* Encoded it would go out as it is, also in its own header. */
+	CHECK_STR(checked(LINE "X-Key: a%20%43ORDON-PLACEHOLDER-0001\r\n\r\n"),
+		  "a header");
+	CHECK_STR(checked(LINE "Authorization: Bearer "
+			       "CORDON%2dPLACEHOLDER-0001\r\n\r\n"),
+		  "a header");
+	CHECK_STR(checked(LINE "Cookie: k=CORDON%2DPLACEHOLDER-0002\r\n\r\n"),
+		  "a header");
+	/* u:CORDON%2DPLACEHOLDER-0001 */
+	CHECK_STR(checked(LINE "Authorization: Basic "
+			       "dTpDT1JET04lMkRQTEFDRUhPTERFUi0wMDAx\r\n\r\n"),
+		  "a header");
 	/* u:CORDON-PLACEHOLDER-0002 */
 	CHECK_STR(checked(LINE "Authorization: Basic "
 			       "dTpDT1JET04tUExBQ0VIT0xERVItMDAwMg==\r\n\r\n"),
 		  "a header");
+}
+
+/* A query has one field for it. */
+TEST(placeholders_stand_only_in_their_field)
+{
+	static const struct {
+		const char *query;
+		const char *where;
+	} rows[] = {
+		{ "key=" PLACE, "" },
+		{ "a=b&key=x" PLACE "y&c", "" },
+		{ "key=" PLACE "&key=" PLACE, "" },
+		{ "other=" PLACE, "the query" },
+		{ "key=" PLACE "&other=" PLACE, "the query" },
+		{ "k%65y=" PLACE, "the query" },
+		{ PLACE, "the query" },
+		{ "key&" PLACE, "the query" },
+		{ PLACE "=key", "the query" },
+		{ "key=%43ORDON-PLACEHOLDER-0001", "the query" },
+		{ "key=CORDON-PLACEHOLDER-0002", "the query" },
+	};
+	struct rule rules[2] = { secret_rules[0], secret_rules[1] };
+	struct gate_table *t;
+
+	rules[0].header = NULL;
+	rules[0].query = "key";
+	t = rules_new(rules, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct secret_fault fault;
+		struct http_head h;
+		char text[256];
+
+		(void)snprintf(text, sizeof(text),
+			       "GET /?%s HTTP/1.1\r\nHost: a\r\n\r\n",
+			       rows[i].query);
+		CHECK_INT(read_text(text, &h), 1);
+		secret_check_head(t, first_applies, &h, &fault);
+		CHECK_STR(fault.where ? fault.where : "", rows[i].where);
+	}
+	free(t);
 }
 
 static const char *put_header(const struct rule *rule, const char *value)
@@ -573,6 +850,64 @@ TEST(values_are_put_into_headers)
 	CHECK_STR(put_header(&r, PLACE), PLACE);
 }
 
+TEST(several_values_are_put_into_one_header)
+{
+	static const struct rule rules[] = {
+		{ .host = "api.test",
+		  .placeholder = "CORDON-PLACEHOLDER-0001",
+		  .value = "user-value",
+		  .header = "*",
+		  .query = "k" },
+		{ .host = "api.test",
+		  .placeholder = "CORDON-PLACEHOLDER-0002",
+		  .value = "pass/value",
+		  .header = "*",
+		  .query = "k" },
+		/* One is the beginning of the other. */
+		{ .host = "api.test",
+		  .placeholder = "CORDON-PLACEHOLDER-00021",
+		  .value = "third",
+		  .header = "*" },
+	};
+	static const bool applies[GATE_MAX_RULES] = { true, true, true };
+	static const struct {
+		const char *have, *want;
+	} cases[] = {
+		{ "a=CORDON-PLACEHOLDER-0002; b=CORDON-PLACEHOLDER-0001; c",
+		  "a=pass/value; b=user-value; c" },
+		{ "CORDON-PLACEHOLDER-00021CORDON-PLACEHOLDER-0002",
+		  "thirdpass/value" },
+		/* CORDON-PLACEHOLDER-0001:CORDON-PLACEHOLDER-0002 */
+		{ "Basic Q09SRE9OLVBMQUNFSE9MREVSLTAwMDE6Q09SRE9OLVBMQUNFSE9M"
+		  "REVSLTAwMDI=",
+		  "Basic dXNlci12YWx1ZTpwYXNzL3ZhbHVl" },
+	};
+	struct gate_table *t = rules_new(rules, ARRAY_SIZE(rules));
+	struct http_head h;
+	struct buf out;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct http_field f = { .name = { "Cookie", 6 },
+					.value = { cases[i].have,
+						   strlen(cases[i].have) } };
+
+		buf_init(&out, 1000);
+		CHECK(secret_put_value(t, applies, &f, &out));
+		CHECK_STR(out.data, cases[i].want);
+		buf_done(&out);
+	}
+	CHECK_INT(read_text("GET /?k=CORDON-PLACEHOLDER-0001:"
+			    "CORDON-PLACEHOLDER-0002 HTTP/1.1\r\n"
+			    "Host: api.test\r\n\r\n",
+			    &h),
+		  1);
+	buf_init(&out, 1000);
+	CHECK(secret_put_target(t, applies, &h, &out));
+	CHECK_STR(out.data, "/?k=user-value:pass%2Fvalue");
+	buf_done(&out);
+	free(t);
+}
+
 TEST(values_are_put_into_queries)
 {
 	static const struct rule rule = { .host = "api.test",
@@ -591,6 +926,13 @@ TEST(values_are_put_into_queries)
 	CHECK(secret_put_target(t, first_applies, &h, &out));
 	CHECK_STR(out.data,
 		  "/a?b=" PLACE "&key=s3cr3t%2Fvalue%2Bwith%3Dsigns&c");
+	buf_done(&out);
+	/* All else stays as it was. */
+	CHECK_INT(read_text("GET /?&a&&b=& HTTP/1.1\r\nHost: a\r\n\r\n", &h),
+		  1);
+	buf_init(&out, 1000);
+	CHECK(!secret_put_target(t, first_applies, &h, &out));
+	CHECK_STR(out.data, "/?&a&&b=&");
 	buf_done(&out);
 	free(t);
 }
@@ -669,6 +1011,13 @@ TEST(a_foreign_placeholder_is_found_at_any_split)
 	free(t);
 }
 
+static bool all_sent[GATE_MAX_RULES];
+
+static void send_all(void)
+{
+	memset(all_sent, true, sizeof(all_sent));
+}
+
 static void collect(void *arg, const char *data, size_t len)
 {
 	(void)strncat(arg, data, len);
@@ -681,12 +1030,13 @@ TEST(values_that_come_back_are_covered_at_any_split)
 	struct gate_table *t = rules_new(secret_rules, 1);
 	struct http_head h = { .n_fields = 0 };
 
+	send_all();
 	for (size_t step = 1; step < sizeof(body); step++) {
 		char have[sizeof(body)] = "", copy[sizeof(body)];
 		struct secret_masks m;
 
 		memcpy(copy, body, sizeof(body));
-		CHECK_INT(secret_masks_init(&m, t, &h), 0);
+		CHECK_INT(secret_masks_init(&m, t, all_sent, &h), 0);
 		for (size_t at = 0; at < sizeof(body) - 1; at += step)
 			secret_masks_feed(&m, copy + at,
 					  MIN(step, sizeof(body) - 1 - at),
@@ -717,6 +1067,7 @@ TEST(values_of_all_rules_are_covered)
 	struct gate_table *t;
 	unsigned int n = 0;
 
+	send_all();
 	for (int i = 0; i < GATE_MAX_RULES; i++) {
 		(void)snprintf(values[i], sizeof(values[i]), "value/%d/number",
 			       i);
@@ -725,7 +1076,7 @@ TEST(values_of_all_rules_are_covered)
 					  .value = values[i] };
 	}
 	t = rules_new(rules, GATE_MAX_RULES);
-	CHECK_INT(secret_masks_init(&m, t, &h), 0);
+	CHECK_INT(secret_masks_init(&m, t, all_sent, &h), 0);
 	for (int i = 0; i < GATE_MAX_RULES; i++) {
 		char text[64];
 
@@ -764,11 +1115,12 @@ TEST(values_that_overlap_are_covered_at_any_split)
 	struct gate_table *t = rules_new(rules, ARRAY_SIZE(rules));
 	struct http_head h = { .n_fields = 0 };
 
+	send_all();
 	for (size_t step = 1; step < sizeof(body); step++) {
 		char have[sizeof(body)] = "";
 		struct secret_masks m;
 
-		CHECK_INT(secret_masks_init(&m, t, &h), 0);
+		CHECK_INT(secret_masks_init(&m, t, all_sent, &h), 0);
 		for (size_t at = 0; at < sizeof(body) - 1; at += step)
 			secret_masks_feed(&m, body + at,
 					  MIN(step, sizeof(body) - 1 - at),
@@ -778,6 +1130,116 @@ TEST(values_that_overlap_are_covered_at_any_split)
 		CHECK_STR(have, "[*************678-123] [**************!] "
 				"[********1234] **************");
 	}
+	free(t);
+}
+
+/* Each form that the gate writes, and what others write for the same. */
+TEST(each_form_of_a_value_is_covered)
+{
+	static const struct rule rule = { .host = "api.test",
+					  .placeholder = PLACE,
+					  .value = "?\"b\\c~d/e+f\xc3\xa9",
+					  .header = "*" };
+	static const char *const forms[] = {
+		"?\"b\\c~d/e+f\xc3\xa9",       /* as it is */
+		"%3F%22b%5Cc~d%2Fe%2Bf%C3%A9", /* of a query */
+		"%3f%22b%5cc~d%2fe%2bf%c3%a9",
+		"%3F%22b%5Cc%7Ed%2Fe%2Bf%C3%A9", /* of a form */
+		"%3f%22b%5cc%7ed%2fe%2bf%c3%a9",
+		"?\\\"b\\\\c~d/e+f\xc3\xa9", /* of JSON */
+		"?\\\"b\\\\c~d\\/e+f\xc3\xa9",
+		"dTo/ImJcY35kL2UrZsOp", /* of Basic */
+		"dTo\\/ImJcY35kL2UrZsOp",
+	};
+	struct gate_table *t = rules_new(&rule, 1);
+	struct http_head h;
+
+	send_all();
+	/* u:CORDON-PLACEHOLDER-0001 */
+	CHECK_INT(read_text(LINE "Authorization: Basic "
+				 "dTpDT1JET04tUExBQ0VIT0xERVItMDAwMQ==\r\n\r\n",
+			    &h),
+		  1);
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		for (size_t step = 1; step < 40; step++) {
+			char text[64], have[64] = "", want[64];
+			size_t n = strlen(forms[i]);
+			struct secret_masks m;
+
+			(void)snprintf(text, sizeof(text), "<%s>", forms[i]);
+			(void)snprintf(want, sizeof(want), "<%s>", forms[i]);
+			memset(want + 1, '*', n);
+			CHECK_INT(secret_masks_init(&m, t, all_sent, &h), 0);
+			for (size_t at = 0; at < n + 2; at += step)
+				secret_masks_feed(&m, text + at,
+						  MIN(step, n + 2 - at),
+						  collect, have);
+			secret_masks_flush(&m, collect, have);
+			secret_masks_done(&m);
+			CHECK_STR(have, want);
+		}
+	free(t);
+}
+
+/* What another host is sent is not looked for, nor waited for. */
+TEST(values_of_others_are_not_looked_for)
+{
+	static const bool sent[GATE_MAX_RULES] = { true };
+	struct gate_table *t = rules_new(secret_rules, 2);
+	struct http_head h = { .n_fields = 0 };
+	char have[64] = "";
+	struct secret_masks m;
+
+	CHECK_INT(secret_masks_init(&m, t, sent, &h), 0);
+	secret_masks_feed(&m, "another-value-of-m", 18, collect, have);
+	CHECK_STR(have, "another-value-of-m");
+	secret_masks_feed(&m, "ine, s3cr3t/val", 15, collect, have);
+	CHECK_STR(have, "another-value-of-mine, ");
+	secret_masks_done(&m);
+	free(t);
+}
+
+static const char *sent_to(const struct gate_table *t, int own,
+			   const char *host, const uint8_t address[16])
+{
+	const struct http_to to = { own, host, address, 443 };
+	static bool sent[GATE_MAX_RULES];
+	static char text[16];
+
+	http_sent(t, &to, sent);
+	for (uint32_t i = 0; i < t->n_rules; i++)
+		text[i] = sent[i] ? 'x' : '-';
+	text[t->n_rules] = '\0';
+	return text;
+}
+
+TEST(whose_values_an_answer_is_searched_for)
+{
+	static const struct rule rules[] = {
+		{ .host = "api.test", .paths = { "/a" } },
+		{ .host = "api.test", .port = 8443, .methods = { "PUT" } },
+		{ .host = "*.test" },
+		{ .host = "other.test" },
+		{ .host = "api.test", .flags = GATE_RULE_ASK },
+		{ .host = "10.0.0.1" },
+		{ .host = "10.0.0.0/8" },
+		{ .host = "11.0.0.0/8" },
+	};
+	static const uint8_t none[16];
+	static const uint8_t ten[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
+	struct gate_table *t = rules_new(rules, ARRAY_SIZE(rules));
+
+	for (int i = 5; i < 8; i++) {
+		t->rules[i].kind = GATE_ADDRESS;
+		t->rules[i].bits = i == 5 ? 128 : 104;
+		memcpy(t->rules[i].address, ten, 16);
+		t->rules[i].address[12] = i == 7 ? 11 : 10;
+	}
+	CHECK_STR(sent_to(t, 0, "api.test", none), "xxx-----");
+	CHECK_STR(sent_to(t, 4, "api.test", none), "xxx-x---");
+	CHECK_STR(sent_to(t, 3, "other.test", none), "--xx----");
+	CHECK_STR(sent_to(t, 2, "third.test", none), "--x-----");
+	CHECK_STR(sent_to(t, 5, "10.0.0.1", ten), "-----xx-");
 	free(t);
 }
 
@@ -804,6 +1266,12 @@ TEST(a_refusal_says_what_and_why)
 		  "\"api.test\",\"port\":443,\"method\":\"PUT\",\"path\":"
 		  "\"/a\\\"b\",\"reason\":\"method\",");
 	CHECK_HAS(out.data, "\"rule\":\"cordon.yaml:12\",\"hint\":\"");
+	CHECK_HAS(out.data, "needs this method");
+	buf_done(&out);
+	r.method = (struct http_slice){ "TRACE", 5 };
+	buf_init(&out, 8192);
+	refuse_put(&r, &out);
+	CHECK_HAS(out.data, "no rule can allow this method");
 	CHECK(!strstr(out.data, VALUE));
 	buf_done(&out);
 	free(t);

@@ -93,6 +93,7 @@ TEST(h2_alone_is_no_protocol)
 	CHECK(!lab_start(l, any, 1));
 	lab_end(l);
 	CHECK_INT(l->n_got, 0);
+	CHECK_INT(l->over.reason, GATE_R_NO_HTTP1);
 }
 
 TEST(tls_for_another_name_is_ended)
@@ -317,6 +318,11 @@ TEST(each_of_several_requests_is_judged)
 	lab_end(l);
 	CHECK_STR(l->got, GET_A GET_A);
 	CHECK_INT(l->n_events, 4);
+	/* Each has its own bytes, though all came at once. */
+	CHECK_INT((long long)l->events[0].sent, sizeof(GET_A) - 1);
+	CHECK_INT((long long)l->events[2].sent, sizeof(GET_A) - 1);
+	CHECK_INT((long long)l->events[2].received,
+		  (long long)l->events[0].received);
 	CHECK_INT(l->events[1].reason, GATE_R_PATH);
 	CHECK_INT(l->events[3].reason, GATE_R_HTTP_HOST);
 }
@@ -353,6 +359,22 @@ TEST(no_tunnel_and_no_other_protocol)
 		lab_end(l);
 		CHECK_INT(l->n_got, 0);
 	}
+}
+
+/* No query is ever recorded, whatever it stands behind. */
+TEST(a_tunnels_query_is_not_recorded)
+{
+	struct lab *l = LAB(.answers = { OK_BODY });
+
+	CHECK(lab_start(l, any, 1));
+	box_say(l, "CONNECT api.test:443?q=SAID HTTP/1.1\r\n"
+		   "Host: api.test\r\n\r\n");
+	(void)box_hear(l, "}\n");
+	lab_end(l);
+	CHECK(!strstr(l->text, "SAID"));
+	CHECK_INT(l->n_got, 0);
+	CHECK_INT(l->n_events, 1);
+	CHECK_STR(l->events[0].path, "api.test:443");
 }
 
 TEST(an_offer_of_h2c_is_passed_over)
@@ -421,6 +443,37 @@ TEST(answers_of_all_kinds)
 	lab_end(l);
 	CHECK_INT(l->n_events, 5);
 	CHECK_INT(l->events[1].status, 204);
+}
+
+TEST(chunks_of_an_answer_are_written_anew)
+{
+	static const struct {
+		const char *body;
+		enum gate_reason why;
+	} rows[] = {
+		{ "4;a=b\r\nabcd\r\n0 \r\n\r\n", GATE_OK },
+		{ "4;a\nabcd\r\n0\r\n\r\n", GATE_R_HTTP },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[128];
+		struct lab *l = LAB(.answers = { text });
+
+		(void)snprintf(text, sizeof(text),
+			       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
+			       "\r\n\r\n%s",
+			       rows[i].body);
+		CHECK(lab_start(l, any, 1));
+		box_say(l, "GET /a HTTP/1.1\r\nHost: api.test\r\n"
+			   "Connection: close\r\n\r\n");
+		(void)box_hear(l, NULL);
+		if (rows[i].why == GATE_OK)
+			CHECK_HAS(l->text, "\r\n\r\n4\r\nabcd\r\n0\r\n\r\n");
+		lab_end(l);
+		CHECK_INT(l->over.reason, rows[i].why);
+		if (rows[i].why != GATE_OK)
+			CHECK_HAS(l->over.detail, "an answer whose body");
+	}
 }
 
 TEST(who_speaks_http_1_0_gets_no_chunks)
@@ -555,6 +608,13 @@ TEST(a_large_answer_streams)
 	CHECK(n >= LARGE && n < LARGE + 200);
 	lab_end(l);
 	CHECK(l->over.received >= LARGE);
+	/* The record of the request has its answer in it, and its time. */
+	CHECK_INT(l->n_events, 1);
+	CHECK_INT(l->events[0].status, 200);
+	CHECK_INT(l->events[0].reason, GATE_OK);
+	CHECK(l->events[0].received >= LARGE);
+	CHECK_INT((long long)l->events[0].sent, sizeof(GET_A) - 1);
+	CHECK(l->events[0].us > 0);
 }
 
 TEST(a_large_body_streams)
@@ -571,6 +631,93 @@ TEST(a_large_body_streams)
 	lab_end(l);
 	CHECK_INT(l->n_counted, LARGE);
 	CHECK(l->over.sent >= LARGE);
+	CHECK(l->events[0].sent >= LARGE && l->events[0].received < 200);
+}
+
+#define QUOTA 300000
+
+/* No byte more than the quota has, either way, over TLS as well. */
+TEST(a_quota_holds_for_an_answer)
+{
+	struct lab *l = LAB(.answers = { "HTTP/1.1 200 OK\r\n"
+					 "Content-Length: 25165824\r\n\r\n" },
+			    .n_stream = LARGE, .quota = QUOTA);
+	static char block[65536];
+	size_t n = 0;
+	ssize_t r;
+
+	CHECK(lab_start(l, any, 1));
+	box_say(l, GET_A);
+	while ((r = stream_read(&l->box, block, sizeof(block))) > 0)
+		n += (size_t)r;
+	lab_end(l);
+	CHECK_INT(l->over.reason, GATE_R_BYTES);
+	CHECK_INT(n, QUOTA - strlen(GET_A));
+	CHECK_INT(l->over.sent + l->over.received, QUOTA);
+	/* The record of the request has what the box was sent. */
+	CHECK_INT(l->n_events, 1);
+	CHECK_INT(l->events[0].received, l->over.received);
+}
+
+TEST(a_quota_holds_for_a_body)
+{
+	struct lab *l = LAB(.answers = { OK_BODY }, .is_counting = true,
+			    .quota = QUOTA);
+	static char block[65536];
+
+	CHECK(lab_start(l, any, 1));
+	box_say(l, "PUT /a HTTP/1.1\r\nHost: api.test\r\n"
+		   "Content-Length: 25165824\r\n\r\n");
+	for (size_t n = 0; n < LARGE; n += sizeof(block))
+		if (!stream_write(&l->box, block, sizeof(block)))
+			break;
+	lab_end(l);
+	CHECK_INT(l->over.reason, GATE_R_BYTES);
+	CHECK_INT(l->over.sent + l->over.received, QUOTA);
+	CHECK(l->n_counted > 0 && l->n_counted < QUOTA);
+	CHECK_INT(l->n_events, 1);
+	CHECK_INT(l->events[0].reason, GATE_R_BYTES);
+	CHECK_INT(l->events[0].flags, GATE_EVENT_OUT | GATE_EVENT_AGAIN);
+}
+
+/* What exactly fits is not cut. */
+TEST(a_quota_may_be_used_up)
+{
+	struct lab *l = LAB(.answers = { OK_BODY },
+			    .quota = strlen(GET_A) + strlen(OK_BODY));
+
+	CHECK(lab_start(l, any, 1));
+	box_say(l, GET_A);
+	CHECK_STR(box_hear(l, "ok"), OK_BODY);
+	lab_end(l);
+	CHECK_INT(l->over.reason, GATE_OK);
+	CHECK_INT(l->events[0].reason, GATE_OK);
+}
+
+static void cut_it(struct lab *l)
+{
+	const struct inspection *i = l->inspection;
+
+	/* The box takes nothing, and bytes wait for it. */
+	if (i->answer != ANSWER_BODY || side_room(&i->box) > 4096)
+		return;
+	inspect_end(l->inspection, GATE_R_REPLACED);
+	l->errand = NULL;
+}
+
+TEST(a_cut_answer_has_the_bytes_that_were_sent)
+{
+	struct lab *l = LAB(.answers = { "HTTP/1.1 200 OK\r\n"
+					 "Content-Length: 25165824\r\n\r\n" },
+			    .n_stream = LARGE);
+
+	CHECK(lab_start(l, any, 1));
+	box_say(l, GET_A);
+	lab_errand(l, cut_it, "the answer to be cut");
+	lab_end(l);
+	CHECK_INT(l->over.reason, GATE_R_REPLACED);
+	CHECK_INT(l->n_events, 1);
+	CHECK_INT(l->events[0].received, l->over.received);
 }
 
 TEST(chunks_go_up_as_chunks)
@@ -835,7 +982,7 @@ TEST(a_value_that_is_sent_back_is_covered)
 	CHECK_HAS(l->got, VALUE);
 }
 
-/* The box asks one path, or host, for what another was sent. */
+/* The box asks one path for what another was sent; hosts are apart. */
 TEST(a_value_that_comes_from_elsewhere_is_covered)
 {
 	static const struct rule rules[] = {
@@ -859,11 +1006,25 @@ TEST(a_value_that_comes_from_elsewhere_is_covered)
 		   "Range: bytes=9-\r\nIf-Range: \"x\"\r\n"
 		   "Accept-Encoding: gzip\r\n\r\n");
 	CHECK_HAS(box_hear(l, "end."), "last: *************************"
-				       " ************************ end.");
+				       " value-for-the-other-host end.");
 	CHECK_HAS(l->text, "X: *************************\r\n");
 	lab_end(l);
 	CHECK_STR(l->got, "GET /open HTTP/1.1\r\nHost: api.test\r\n"
 			  "Accept-Encoding: identity\r\n\r\n");
+}
+
+/* Nothing in an answer waits because another host's value begins so. */
+TEST(an_answer_tells_nothing_of_another_hosts_value)
+{
+	struct lab *l = LAB(.answers = { "HTTP/1.1 200 OK\r\n"
+					 "Content-Length: 100\r\n\r\n"
+					 "!value-for-the-o" },
+			    .is_leaving = true);
+
+	CHECK(lab_start(l, secret, 2));
+	box_say(l, GET_A);
+	CHECK_HAS(box_hear(l, "!value-for-the-o"), "!value-for-the-o");
+	lab_end(l);
 }
 
 /* time, and the policy replaced */

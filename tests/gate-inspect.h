@@ -144,6 +144,7 @@ struct lab {
 	bool is_echo;     /* answers with the request itself */
 	bool is_counting; /* forgets bodies, and counts them */
 	size_t n_stream;  /* sends so many bytes more, after the answer */
+	size_t quota;     /* so many bytes may move; 0: any number */
 	bool is_leaving;  /* after the last answer */
 	void (*serve)(struct lab *l);  /* instead, after the first answer */
 	void (*before)(struct lab *l); /* first of all in the gate's thread */
@@ -327,6 +328,13 @@ static void on_lab_moved(void *arg, size_t n)
 	((struct lab *)arg)->n_moved += n;
 }
 
+static uint64_t lab_left(void *arg)
+{
+	const struct lab *l = arg;
+
+	return l->quota ? l->quota - MIN(l->quota, l->n_moved) : UINT64_MAX;
+}
+
 static void on_lab_over(void *arg, const struct gate_event *e)
 {
 	struct lab *l = arg;
@@ -352,6 +360,7 @@ static void *run_gate(void *arg)
 	struct gate_event base = { .port = l->port, .rule = 0 };
 	struct inspection_hooks hooks = { .event = on_lab_event,
 					  .moved = on_lab_moved,
+					  .left = lab_left,
 					  .over = on_lab_over,
 					  .arg = l };
 	struct inspected what = {

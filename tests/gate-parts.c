@@ -19,6 +19,8 @@
 #include "gate/plain.h"
 #include "gate/questions.h"
 #include "gate/relay.h"
+#include "gate/first-packet.h"
+#include "gate/hellos.h"
 #include "gate/usage.h"
 #include "tap.h"
 
@@ -208,6 +210,12 @@ TEST(dns_other_names)
 	ask(&a, "api\\046test.", LDNS_RR_TYPE_A);
 	CHECK_INT(ldns_pkt_get_rcode(a.answer), LDNS_RCODE_NXDOMAIN);
 	CHECK_INT(a.refusal.reason, GATE_R_NOT_A_NAME);
+	CHECK_STR(a.refusal.host, "api\\.test");
+	ask(&a, "a\\092b.test.", LDNS_RR_TYPE_A);
+	CHECK_STR(a.refusal.host, "a\\\\b.test");
+	ask(&a, ".", LDNS_RR_TYPE_A);
+	CHECK_INT(a.refusal.reason, GATE_R_NOT_A_NAME);
+	CHECK_STR(a.refusal.host, ".");
 	ask(&a, "evil\\000.wide.test.", LDNS_RR_TYPE_A);
 	CHECK_INT(a.refusal.reason, GATE_R_NOT_A_NAME);
 	CHECK_STR(a.refusal.host, "evil?.wide.test");
@@ -367,6 +375,64 @@ TEST(tls_records_that_some_servers_take)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		check_bytes(&rows[i]);
+}
+
+/* Both directions in steps of so many bytes; what the last hello was. */
+static enum hellos_seen see_hellos(const uint8_t *first, size_t n_first,
+				   const uint8_t *answer, size_t n_answer,
+				   size_t step, const struct hello *again)
+{
+	enum hellos_seen s = HELLOS_PASS;
+	struct hellos h = { 0 };
+	uint8_t data[512];
+	size_t n = hello_make(again, data, sizeof(data));
+	struct peek p;
+
+	hellos_start(&h);
+	for (size_t i = 0; i < n_first && s == HELLOS_PASS; i += step)
+		s = hellos_box(&h, first + i, MIN(step, n_first - i), &p);
+	for (size_t i = 0; i < n_answer; i += step)
+		hellos_up(&h, answer + i, MIN(step, n_answer - i));
+	for (size_t i = 0; i < n && s == HELLOS_PASS; i += step)
+		s = hellos_box(&h, data + i, MIN(step, n - i), &p);
+	if (s == HELLOS_JUDGE)
+		CHECK_STR(p.name, again->name);
+	hellos_done(&h);
+	return s;
+}
+
+TEST(second_hellos)
+{
+	const struct hello api = { .name = "api.test" };
+	const struct hello evil = { .name = "evil.test", .record = 40 };
+	uint8_t first[600] = { 0 };
+	uint8_t said[600] = "\x15\3\3\0\2\1\x70";
+	size_t n = hello_make(&api, first, 512);
+
+	for (size_t step = 1; step < 300; step = step * 3 + 1) {
+		size_t m = hello_answer(said + 7, sizeof(said) - 7, true, 9) +
+			   7;
+
+		/* A warning, then the wish for another. */
+		CHECK_INT(see_hellos(first, n, said, m, step, &evil),
+			  HELLOS_JUDGE);
+		m = hello_answer(said + 7, sizeof(said) - 7, false, 9) + 7;
+		CHECK_INT(see_hellos(first, n, said, m, step, &evil),
+			  HELLOS_PASS);
+		/* Not all of it is there; no TLS at all. */
+		CHECK_INT(see_hellos(first, n, said, 20, step, &evil),
+			  HELLOS_BAD);
+		CHECK_INT(see_hellos(first, n, (const uint8_t *)"HTTP/1.1", 8,
+				     step, &evil),
+			  HELLOS_BAD);
+		/* One byte more in the first one's record. */
+		first[n] = 1;
+		first[4]++;
+		m = hello_answer(said + 7, sizeof(said) - 7, true, 0) + 7;
+		CHECK_INT(see_hellos(first, n + 1, said, m, step, &api),
+			  HELLOS_BAD);
+		first[4]--;
+	}
 }
 
 TEST(tls_offers)
@@ -591,7 +657,80 @@ TEST(http_has_an_end)
 	memset(text + strlen(text), 'x', sizeof(text) - strlen(text) - 1);
 	CHECK_INT(peek((uint8_t *)text, PEEK_MAX - 1, &p), PEEK_MORE);
 	CHECK(p.is_begun);
+	CHECK(!p.is_long);
+	/* The rest is for whoever reads it all; its host is not known here. */
+	CHECK_INT(peek((uint8_t *)text, PEEK_MAX, &p), PEEK_HTTP);
+	CHECK(p.is_long);
+	CHECK_STR(p.name, "");
+	/* What could be anything has no such end. */
+	memset(text, 'x', PEEK_MAX);
 	CHECK_INT(peek((uint8_t *)text, PEEK_MAX, &p), PEEK_BAD);
+	CHECK(!p.is_long);
+}
+
+/* first packets */
+
+static const uint8_t syn[] = { 0x9c, 0x40, 0, 22, 0, 0,    0x30,
+			       0x39, 0,    0, 0,  0, 0x50, 0x02,
+			       0xff, 0xff, 0, 0,  0, 0 };
+
+/* With so many words of options; its length. */
+static size_t put_head4(uint8_t *to, unsigned int options, uint8_t protocol)
+{
+	static const uint8_t from[4] = { 198, 18, 0, 7 };
+	static const uint8_t name[4] = { 198, 18, 1, 0 };
+
+	memset(to, 1, 60);
+	to[0] = (uint8_t)(0x45 + options);
+	to[9] = protocol;
+	memcpy(to + 12, from, sizeof(from));
+	memcpy(to + 16, name, sizeof(name));
+	return 20 + 4U * options;
+}
+
+TEST(first_packets)
+{
+	struct first_packet p;
+	uint8_t data[128];
+
+	for (unsigned int options = 0; options <= 10; options++) {
+		size_t at = put_head4(data, options, 6);
+
+		memcpy(data + at, syn, sizeof(syn));
+		CHECK_INT(first_packet_v4(data, at + sizeof(syn), &p), 0);
+		CHECK(!p.is_udp && p.port == 22 && p.from_port == 40000);
+		CHECK_INT(p.number, 12345);
+		CHECK_INT(p.to[14], 1);
+		CHECK_INT(p.from[15], 7);
+		CHECK_INT(p.to[11], 0xff);
+		/* As far as its flags, and not a byte less. */
+		CHECK_INT(first_packet_v4(data, at + 14, &p), 0);
+		for (size_t n = 0; n < at + 14; n++)
+			CHECK_INT(first_packet_v4(data, n, &p), -EINVAL);
+		/* An answer, and the end of one. */
+		data[at + 13] = 0x12;
+		CHECK_INT(first_packet_v4(data, at + 20, &p), -EINVAL);
+		data[at + 13] = 0x04;
+		CHECK_INT(first_packet_v4(data, at + 20, &p), -EINVAL);
+	}
+	CHECK_INT((long long)put_head4(data, 0, 17), 20);
+	memcpy(data + 20, syn, 8);
+	CHECK_INT(first_packet_v4(data, 28, &p), 0);
+	CHECK(p.is_udp && p.port == 22);
+	CHECK_INT(first_packet_v4(data, 27, &p), -EINVAL);
+	/* ICMP; a header that is too short; another version. */
+	data[9] = 1;
+	CHECK_INT(first_packet_v4(data, 28, &p), -EINVAL);
+	data[9] = 17;
+	data[0] = 0x44;
+	CHECK_INT(first_packet_v4(data, 28, &p), -EINVAL);
+	data[0] = 0x65;
+	CHECK_INT(first_packet_v4(data, 28, &p), -EINVAL);
+	CHECK_INT(first_packet_v6(syn, sizeof(syn), false, &p), 0);
+	CHECK_INT(p.port, 22);
+	CHECK_INT(first_packet_v6(syn, 13, false, &p), -EINVAL);
+	CHECK_INT(first_packet_v6(syn, 8, true, &p), 0);
+	CHECK_INT(first_packet_v6(syn, 7, true, &p), -EINVAL);
 }
 
 /* quotas */
@@ -621,7 +760,57 @@ TEST(quotas_of_a_rule)
 	CHECK(!usage_add(u, &m.t, 0, 1));
 	CHECK_INT(usage_open(u, &m.t, 0, 1), GATE_R_BYTES);
 	CHECK(usage_left(u, &m.t, 1) == UINT64_MAX);
+	/* A quota of nothing is not no quota. */
+	m.t.rules[1].flags |= GATE_RULE_BYTES;
+	CHECK_INT((long long)usage_left(u, &m.t, 1), 0);
+	CHECK_INT(usage_open(u, &m.t, 1, 1), GATE_R_BYTES);
 	usage_free(u);
+}
+
+static struct gate_rule *rated(struct made_table *m, uint32_t rate,
+			       uint32_t seconds)
+{
+	struct gate_rule *r;
+
+	table_init(m);
+	r = table_rule(m, "a.test", 443);
+	r->rate = rate;
+	r->rate_seconds = seconds;
+	return r;
+}
+
+/* How many are let in when one tries each millisecond for so long. */
+static int tried(struct usage *u, const struct gate_table *t, int64_t from_ms,
+		 int64_t ms)
+{
+	int n = 0;
+
+	for (int64_t i = from_ms; i < from_ms + ms; i++)
+		if (usage_open(u, t, 0, (i + 1) * 1000) == GATE_OK) {
+			n++;
+			usage_close(u, 0);
+		}
+	return n;
+}
+
+/* As many at once as the rate has, and then as many in its time. */
+TEST(rates_of_each_kind)
+{
+	static const struct {
+		uint32_t rate;
+		uint32_t seconds;
+	} rows[] = { { 2, 1 }, { 10, 60 }, { 100, 3600 }, { 1, 3600 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int64_t ms = rows[i].seconds * 1000LL;
+		struct usage *u = usage_new();
+		struct made_table m;
+
+		(void)rated(&m, rows[i].rate, rows[i].seconds);
+		CHECK_INT(tried(u, &m.t, 0, ms / rows[i].rate), rows[i].rate);
+		CHECK_INT(tried(u, &m.t, ms / rows[i].rate, ms), rows[i].rate);
+		usage_free(u);
+	}
 }
 
 TEST(rates)
@@ -630,8 +819,7 @@ TEST(rates)
 	struct usage *u = usage_new();
 	struct made_table m;
 
-	table_init(&m);
-	table_rule(&m, "a.test", 443)->rate = 2;
+	(void)rated(&m, 2, 60);
 	CHECK_INT(usage_open(u, &m.t, 0, second), GATE_OK);
 	CHECK_INT(usage_open(u, &m.t, 0, second), GATE_OK);
 	CHECK_INT(usage_open(u, &m.t, 0, second), GATE_R_RATE);

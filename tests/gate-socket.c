@@ -464,6 +464,25 @@ TEST(much_is_moved_and_counted)
 	CHECK(l->over.sent >= 200 * 45 && l->over.received >= 200 * 41);
 }
 
+/* As with requests, no byte more than the quota has. */
+TEST(a_quota_holds_for_frames)
+{
+	static char data[65536];
+	struct lab *l = LAB(.answers = { AGREED }, .serve = echo,
+			    .quota = 20000);
+
+	CHECK(lab_start(l, live, 1));
+	box_say(l, ASK KEY "\r\n");
+	(void)box_hear(l, "\r\n\r\n");
+	for (int i = 0; i < 400; i++)
+		box_frame(l, 0x82, "a hundred times the same, or twice that");
+	while (stream_read(&l->box, data, sizeof(data)) > 0)
+		;
+	lab_end(l);
+	CHECK_INT(l->over.reason, GATE_R_BYTES);
+	CHECK_INT(l->over.sent + l->over.received, 20000);
+}
+
 /* The same frames, whole and byte by byte. */
 TEST(frames_are_read_the_same_in_any_pieces)
 {

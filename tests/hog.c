@@ -346,6 +346,11 @@ static int hog_thrash(char **argv)
 	file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (file == MAP_FAILED)
 		return report("thrash", 0, errno);
+	/*
+	 * Page by page: what a slow disk is asked for ahead cannot be given
+	 * back meanwhile, and the kernel would find no memory at all.
+	 */
+	(void)madvise(file, (size_t)st.st_size, MADV_RANDOM);
 	memset(anon, 1, len);
 	(void)report("thrash", (long)(len / MIB), 0);
 	(void)fflush(stdout);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -100,7 +101,7 @@ static void put_file(const struct served *s, const char *name, const char *text)
 static void set_up(struct served *s)
 {
 	static const char *const programs[] = { "cordon-keeper", "cordon-desk",
-						"cordon-image" };
+						"cordon-image", "cordon-gate" };
 	const char *build = getenv("CORDON_BUILD");
 	char path[4096];
 
@@ -414,7 +415,7 @@ TEST(a_request_is_prepared)
 	CHECK_HAS(t, "\"command\":[\"true\"]");
 	CHECK_HAS(t, "\"memory\":67108864");
 	CHECK_HAS(t, "\"decision\":\"allow\"");
-	CHECK_HAS(t, "\"start\":{\"run\":\"" RUN "\",\"box\":\"b1\","
+	CHECK_HAS(t, "\n{\"run\":\"" RUN "\",\"box\":\"b1\","
 		     "\"face\":\"cordon\",\"peer\":");
 	CHECK_HAS(t, "\"policy\":{\"file\":\"/tmp/cordon-serve-");
 	CHECK_HAS(t, "\"log_max\":1048576");
@@ -452,6 +453,69 @@ TEST(numbers_are_lowered_or_denied)
 	CHECK_HAS(t, "refused 0 exit 0 fds 3 code 0\n");
 	CHECK_HAS(t, "\"clamped\":[{\"name\":\"memory\",\"asked\":1073741824,"
 		     "\"given\":134217728}]");
+	stop(&s);
+}
+
+/* Above what a box has: as the numbers of the policy. */
+static const struct {
+	const char *settings, *row, *why;
+} above[] = {
+	{ "\"ulimit\":[\"nofile=4000:90000\"]",
+	  "{\"name\":\"ulimit nofile\",\"asked\":90000,\"given\":1024}",
+	  "ulimit nofile 90000 is above the ceiling 1024" },
+	{ "\"ulimit\":[\"core=-1:-1\"]",
+	  "{\"name\":\"ulimit core\",\"asked\":\"unlimited\","
+	  "\"given\":0}",
+	  "ulimit core unlimited is above" },
+	{ "\"memory_reservation\":1073741824",
+	  "{\"name\":\"memory_reservation\",\"asked\":1073741824,"
+	  "\"given\":134217728}",
+	  "memory_reservation 1073741824 is above" },
+	{ "\"cpuset_cpus\":\"0-255\"",
+	  "{\"name\":\"cpuset_cpus\",\"asked\":\"0-255\",\"given\":\"0",
+	  "cpuset_cpus 0-255 is above" },
+	{ "\"shm_size\":1073741824",
+	  "{\"name\":\"tmpfs /dev/shm\",\"asked\":1073741824,"
+	  "\"given\":1048576}",
+	  "/dev/shm of 1073741824 bytes is above the ceiling 1m" },
+};
+
+static void ask_above(struct served *s, bool is_denied)
+{
+	char text[1024];
+
+	for (size_t i = 0; i < ARRAY_SIZE(above); i++) {
+		(void)snprintf(text, sizeof(text),
+			       "prepare\n" OWN
+			       "\"clamp\":true,\"settings\":{%s},"
+			       "\"command\":[\"true\"]}",
+			       above[i].settings);
+		CHECK_HAS(ask(s, text),
+			  is_denied ? above[i].why : above[i].row);
+	}
+}
+
+#define ABOVE                                                                  \
+	"version: 1\nsandbox: {memory: 128m, files: 1024, tmpfs: {/dev/shm: "  \
+	"1m}}\n"
+
+TEST(what_is_above_is_lowered_or_denied)
+{
+	struct served s;
+
+	set_up(&s);
+	put_file(&s, "policy.yaml", ABOVE);
+	start_with(&s, NULL);
+	ask_above(&s, false);
+	/* Not one of them is here. */
+	CHECK_HAS(ask(&s, "prepare\n" OWN "\"clamp\":true,\"settings\":{"
+			  "\"cpuset_cpus\":\"255\"},\"command\":[\"true\"]}"),
+		  "has none of the CPUs that are here");
+	put_file(&s, "policy.yaml", ABOVE "docker: {over_ceiling: deny}\n");
+	CHECK_INT(kill(s.pid, SIGHUP), 0);
+	CHECK(wait_log(&s, "policy: ", 2));
+	nap(100);
+	ask_above(&s, true);
 	stop(&s);
 }
 
@@ -698,6 +762,351 @@ TEST(at_most_so_many_are_prepared_at_once)
 	stop(&s);
 }
 
+#define GATES "gates %d\n" OWN "\"command\":[\"true\"]}"
+
+/* A gate lives as long as the front holds it: what one user can have of them.
+ */
+TEST(one_user_has_so_many_gates)
+{
+	const int most = 320;
+	struct served s;
+	char text[256];
+	const char *t;
+
+	set_up(&s);
+	put_file(&s, "policy.yaml",
+		 "version: 1\nnetwork: {allow: [{host: api.test}]}\n");
+	start_with(&s, NULL);
+	(void)snprintf(text, sizeof(text), GATES, most);
+	CHECK_INT(count(ask(&s, text), "fds 5 code 0\n"), most);
+	(void)snprintf(text, sizeof(text), GATES, 1);
+	t = ask(&s, text);
+	CHECK_HAS(t, "busy: too many boxes have a gate");
+	CHECK(!strstr(t, "code 0\n"));
+	/* What needs none goes on, and so do others. */
+	CHECK_HAS(ask(&s, "prepare\n" OWN "\"command\":[\"true\"],"
+			  "\"settings\":{\"network\":\"none\"}}"),
+		  "fds 3 code 0\n");
+	if (geteuid() == 0)
+		CHECK_HAS(ask_as(&s, OTHER, text), "fds 5 code 0\n");
+	/* One that is gone makes room for one. */
+	(void)ask(&s, "drop-gate\n");
+	nap(500);
+	CHECK_HAS(ask(&s, text), "fds 5 code 0\n");
+	CHECK_HAS(ask(&s, text), "busy: too many boxes have a gate");
+	stop(&s);
+}
+
+/* ---- what gates ask, and a front that lies ---- */
+
+/* A server that says one word to all who reach it; its port. */
+static uint16_t serve_word(pid_t *ret_pid)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(a);
+
+	CHECK(bind(fd, (struct sockaddr *)&a, len) == 0 && listen(fd, 8) == 0);
+	CHECK(getsockname(fd, (struct sockaddr *)&a, &len) == 0);
+	*ret_pid = fork();
+	while (*ret_pid == 0) {
+		int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+		(void)send(c, "reached", 7, MSG_NOSIGNAL);
+		(void)close(c);
+	}
+	(void)close(fd);
+	return ntohs(a.sin_port);
+}
+
+/* What a command of the daemon's own user says, about its questions. */
+static const char *approvals(const struct served *s, const char *words)
+{
+	static char text[65536];
+	char command[400];
+	FILE *f;
+	size_t n;
+
+	(void)snprintf(command, sizeof(command),
+		       "CORDON_LIBEXEC='%s/bin' CORDON_STATE_DIR='%s/state' "
+		       "'%s/cordon' approvals %s 2>&1",
+		       s->dir, s->dir, getenv("CORDON_BUILD"), words);
+	f = popen(command, "re");
+	n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	text[n] = '\0';
+	if (f)
+		(void)pclose(f);
+	return text;
+}
+
+/* The only question that waits; "": there is none, or there are several. */
+static const char *question(const struct served *s)
+{
+	static char id[16];
+
+	for (int i = 0; i < 200; i++) {
+		const char *t = approvals(s, "list --json");
+		const char *at = strstr(t, "\"id\":\"");
+
+		id[0] = '\0';
+		if (at && count(t, "\"id\":\"") == 1) {
+			(void)snprintf(id, sizeof(id), "%.*s",
+				       (int)strcspn(at + 6, "\""), at + 6);
+			return id;
+		}
+		nap(50);
+	}
+	return id;
+}
+
+static void no_question(const struct served *s)
+{
+	for (int i = 0; i < 200; i++) {
+		if (!strstr(approvals(s, "list --json"), "\"id\":\""))
+			return;
+		nap(50);
+	}
+	CHECK(!"a question is left");
+}
+
+static void give(const struct served *s, const char *how, const char *id,
+		 const char *more)
+{
+	char words[100];
+
+	(void)snprintf(words, sizeof(words), "%s %s %s", how, id, more);
+	CHECK(!strstr(approvals(s, words), "cordon:"));
+}
+
+/* Who asks it, and who does not. */
+static void is_of(const struct served *s, const char *id, uid_t uid)
+{
+	char words[64];
+	char who[32];
+	const char *t;
+
+	(void)snprintf(words, sizeof(words), "show %s", id);
+	(void)snprintf(who, sizeof(who), ", uid %u\n", (unsigned int)uid);
+	t = approvals(s, words);
+	CHECK_HAS(t, who);
+	CHECK_HAS(t, "cordon-gate");
+}
+
+/* A front with gates: the first ones of root's, the others of OTHER's. */
+struct lying {
+	struct served s;
+	uint16_t port;
+	pid_t server;
+};
+
+static void set_up_lying(struct lying *l)
+{
+	char text[512];
+
+	memset(l, 0, sizeof(*l));
+	l->port = serve_word(&l->server);
+	set_up(&l->s);
+	(void)snprintf(text, sizeof(text),
+		       "version: 1\napprovals: {ask: [store]}\n"
+		       "network: {allow: [{host: free.test, ports: [%u]}], "
+		       "ask: [{host: 127.0.0.1, ports: [%u]}, "
+		       "{host: a.test, ports: [%u]}, "
+		       "{host: '*.below.test', ports: [%u]}]}\n",
+		       l->port, l->port, l->port, l->port);
+	put_file(&l->s, "policy.yaml", text);
+}
+
+static void begin_lying(struct lying *l, int n_root, int n_other)
+{
+	char text[512];
+
+	start_with(&l->s, NULL);
+	(void)snprintf(text, sizeof(text), GATES, n_root);
+	CHECK_INT(count(ask(&l->s, text), "fds 5 code 0\n"), n_root);
+	(void)snprintf(text, sizeof(text), GATES, n_other);
+	if (n_other)
+		CHECK_INT(count(ask_as(&l->s, OTHER, text), "fds 5 code 0\n"),
+			  n_other);
+}
+
+static void end_lying(struct lying *l)
+{
+	(void)kill(l->server, SIGKILL);
+	(void)waitpid(l->server, NULL, 0);
+	stop(&l->s);
+}
+
+/* A box of the front's making at that gate; where its words come. */
+static int box_at(const struct lying *l, int gate)
+{
+	char text[64];
+	int fd = dial(l->s.own);
+
+	(void)snprintf(text, sizeof(text), "gate-box %d\n%u", gate, l->port);
+	(void)send(fd, text, strlen(text), MSG_NOSIGNAL);
+	(void)shutdown(fd, SHUT_WR);
+	return fd;
+}
+
+static const char *box_says(int fd)
+{
+	static char text[64];
+	size_t have = 0;
+	ssize_t n;
+
+	while ((n = read(fd, text + have, sizeof(text) - 1 - have)) > 0)
+		have += (size_t)n;
+	text[have] = '\0';
+	(void)close(fd);
+	return text;
+}
+
+/*
+ * The front alone does all of it, and only root is still connected. Whose gate
+ * it uses, in that name is asked, and an answer for one is none for another.
+ */
+TEST_WHERE(a_front_asks_in_nobodys_name, geteuid() == 0)
+{
+	struct lying l;
+	char id[16];
+	int fd;
+
+	set_up_lying(&l);
+	begin_lying(&l, 2, 2);
+	fd = box_at(&l, 2);
+	(void)strcpy(id, question(&l.s));
+	is_of(&l.s, id, OTHER);
+	give(&l.s, "approve", id, "--scope session");
+	CHECK_STR(box_says(fd), "asks reached");
+	/* Root's gate, at the same host: a question of its own. */
+	fd = box_at(&l, 0);
+	(void)strcpy(id, question(&l.s));
+	is_of(&l.s, id, 0);
+	give(&l.s, "deny", id, "");
+	CHECK_STR(box_says(fd), "asks refused");
+	/* The control: that answer is OTHER's, and holds for OTHER's. */
+	CHECK_STR(box_says(box_at(&l, 3)), "asks reached");
+	CHECK_HAS(approvals(&l.s, "list --json"), "[]");
+	end_lying(&l);
+}
+
+TEST(a_front_gives_no_answer)
+{
+	struct lying l;
+	char id[16];
+	char words[64];
+	int fd;
+
+	set_up_lying(&l);
+	begin_lying(&l, 2, 0);
+	fd = box_at(&l, 0);
+	(void)strcpy(id, question(&l.s));
+	(void)ask(&l.s, "gate-answer 0");
+	CHECK_STR(box_says(fd), "asks refused");
+	/* Its gate is gone, and so is its question. */
+	no_question(&l.s);
+	(void)snprintf(words, sizeof(words), "approve %s", id);
+	CHECK_HAS(approvals(&l.s, words), "withdrawn");
+	/* Another one is not touched by that. */
+	fd = box_at(&l, 1);
+	(void)strcpy(id, question(&l.s));
+	CHECK(*id);
+	give(&l.s, "approve", id, "");
+	CHECK_STR(box_says(fd), "asks reached");
+	end_lying(&l);
+}
+
+/* Who is asked for, and for which gate, is in no order of the front's. */
+TEST(a_front_cannot_order_a_question)
+{
+	/* ORDER_ASKED, ORDER_GATE and one that there is not */
+	static const char *const orders[] = { "order 12", "order 14",
+					      "order 99" };
+	struct lying l;
+
+	set_up_lying(&l);
+	begin_lying(&l, 1, 0);
+	CHECK_HAS(ask(&l.s, "prepare\n" OWN "\"command\":[\"true\"],"
+			    "\"peer\":0}"),
+		  "code 22\n");
+	for (int i = 0; i < (int)ARRAY_SIZE(orders); i++) {
+		(void)ask(&l.s, orders[i]);
+		CHECK(wait_log(&l.s, "does not keep to the form", i + 1));
+		CHECK(wait_log(&l.s, "ready:", i + 2));
+	}
+	CHECK_HAS(approvals(&l.s, "list --json"), "[]");
+	CHECK_INT(child_named(&l.s, "cordon-gate"), 0);
+	end_lying(&l);
+}
+
+static const char *gate_says(const struct lying *l, int gate, const char *what)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "gate-say %d\n%s", gate, what);
+	return ask(&l->s, text);
+}
+
+/* The same of a question, at the port that the policy names. */
+static const char *gate_asks(const struct lying *l, int gate, int number,
+			     const char *host)
+{
+	char text[200];
+
+	(void)snprintf(text, sizeof(text), "%d %s %u", number, host, l->port);
+	return gate_says(l, gate, text);
+}
+
+static void gate_is_refused(const struct lying *l, int number, const char *host)
+{
+	const char *said = gate_asks(l, 0, number, host);
+	char no[16];
+
+	(void)snprintf(no, sizeof(no), "%d no", number);
+	if (strcmp(said, no) != 0)
+		printf("# %s\n", host);
+	CHECK_STR(said, no);
+}
+
+/* Nor is a gate believed: it reads what a box wrote. */
+TEST(a_gate_asks_about_what_the_policy_asks)
+{
+	static const char *const never[] = {
+		"evil.test",   "free.test",   "*.below.test", "below.test",
+		"127.0.0.0/8", "[a.test]",    "a.test:443",   "169.254.169.254",
+		"*",           "127.0.0.1:1", "a.test/",
+	};
+	struct lying l;
+	char path[4096];
+	char id[16];
+
+	set_up_lying(&l);
+	(void)snprintf(path, sizeof(path), "%s/bin/cordon-gate", l.s.dir);
+	CHECK(unlink(path) == 0);
+	(void)snprintf(path, sizeof(path), "%s/tests/lying-gate",
+		       getenv("CORDON_BUILD"));
+	link_program(&l.s, path, "cordon-gate");
+	begin_lying(&l, 4, 0);
+	CHECK_STR(gate_asks(&l, 0, 1, "a.test"), "nothing");
+	(void)strcpy(id, question(&l.s));
+	is_of(&l.s, id, geteuid());
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+		gate_is_refused(&l, (int)i + 2, never[i]);
+	CHECK_STR(gate_says(&l, 0, "40 a.test 1"), "40 no");
+	CHECK_STR(gate_says(&l, 0, "41 a.test 0"), "41 no");
+	CHECK_STR(question(&l.s), id);
+	/* A number is asked about once; then it is a gate no more. */
+	CHECK_STR(gate_asks(&l, 0, 41, "a.test"), "gone");
+	no_question(&l.s);
+	CHECK_STR(gate_asks(&l, 1, 65, "a.test"), "gone");
+	CHECK_STR(gate_says(&l, 2, "short"), "gone");
+	CHECK_STR(gate_asks(&l, 3, 64, "x.below.test"), "nothing");
+	give(&l.s, "deny", question(&l.s), "");
+	CHECK_STR(gate_says(&l, 3, "listen"), "64 no");
+	end_lying(&l);
+}
+
 TEST(what_was_prepared_runs)
 {
 	struct served s;
@@ -871,9 +1280,9 @@ TEST(the_whole_record_of_a_start_is_taken)
 
 	start(&s);
 	from = strstr(ask(&s, "prepare\n" OWN "\"command\":[\"true\"]}"),
-		      "\"start\":");
+		      "\n{\"run\":");
 	CHECK(from != NULL);
-	from = from ? from + 8 : "{";
+	from = from ? from + 1 : "{";
 	for (to = from; *to; to++) {
 		depth += *to == '{';
 		depth -= *to == '}';
@@ -925,6 +1334,17 @@ static void dies(const struct served *s, pid_t victim, int n)
 		  "fds 3 code 0\n");
 }
 
+static int times_in(const char *text, const char *part)
+{
+	int n = 0;
+
+	while ((text = strstr(text, part))) {
+		text += strlen(part);
+		n++;
+	}
+	return n;
+}
+
 TEST(whoever_dies_all_are_started_again)
 {
 	struct served s;
@@ -933,6 +1353,11 @@ TEST(whoever_dies_all_are_started_again)
 	dies(&s, child_named(&s, "cordon-front"), 1);
 	dies(&s, keeper_of(&s), 2);
 	dies(&s, child_named(&s, "cordon"), 3);
+	/* The others ended because of it, and are not blamed. */
+	CHECK_INT(times_in(read_text(s.log), " died ("), 3);
+	CHECK_HAS(read_text(s.log), "the front died (signal 9); all");
+	CHECK_HAS(read_text(s.log), "the keeper died (signal 9); all");
+	CHECK_HAS(read_text(s.log), "the clerk died (signal 9); all");
 	(void)ask(&s, "garbage");
 	CHECK(wait_log(&s, "ready:", 5));
 	CHECK_HAS(read_text(s.log), "does not keep to the form");

@@ -51,6 +51,17 @@ static long pss_of(int pid)
 }
 
 /* The children of our keeper, and the most memory that one of them has. */
+/* The keeper has one more child (keeper/shed.c). */
+static bool is_shed(int pid)
+{
+	char path[64];
+	char name[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	return io_read_file(AT_FDCWD, path, name, sizeof(name)) > 0 &&
+	       strcmp(name, "cordon-shed\n") == 0;
+}
+
 static int count_inits(long *ret_pss)
 {
 	static char text[65536];
@@ -64,10 +75,12 @@ static int count_inits(long *ret_pss)
 		return -1;
 	*ret_pss = 0;
 	while (*p) {
-		long pss = pss_of((int)strtol(p, &p, 10));
+		int pid = (int)strtol(p, &p, 10);
 
 		p += *p == ' ';
-		*ret_pss = MAX(*ret_pss, pss);
+		if (is_shed(pid))
+			continue;
+		*ret_pss = MAX(*ret_pss, pss_of(pid));
 		n++;
 	}
 	return n;

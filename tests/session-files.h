@@ -6,6 +6,9 @@
 #include "box/files.h"
 #include "session.h"
 
+/* What the box's memory is said to have room for. */
+static uint64_t files_memory;
+
 /* Sends a request; the socket over which its answer comes. */
 static inline int files_ask(struct box_s *b, uint32_t op, const char *path,
 			    uint32_t flags, uint64_t max)
@@ -13,7 +16,8 @@ static inline int files_ask(struct box_s *b, uint32_t op, const char *path,
 	struct files_ask ask = { .op = op,
 				 .flags = flags,
 				 .path_len = (uint32_t)strlen(path),
-				 .max = max };
+				 .max = max,
+				 .memory = files_memory };
 	const struct timeval limit = { .tv_sec = 20 };
 	int pair[2];
 

@@ -51,7 +51,7 @@ static size_t copy_records(struct wire_box *box, size_t at, const char *but)
 	return at;
 }
 
-/* /usr once more, there. */
+/* /usr once more, there; and of the two that one has the layer for changes. */
 static void forge_mount(struct wire_box *box, uint32_t target, uint8_t flags)
 {
 	for (uint32_t i = 0; i < box->n_mounts; i++)
@@ -61,6 +61,9 @@ static void forge_mount(struct wire_box *box, uint32_t target, uint8_t flags)
 			*m = box->mounts[i];
 			m->target = target;
 			m->flags |= flags;
+			if (flags & WIRE_MNT_OVERLAY)
+				box->mounts[i]
+					.flags &= (uint8_t)~WIRE_MNT_OVERLAY;
 			return;
 		}
 }
@@ -70,7 +73,8 @@ static struct box_s *open_forged(const struct forged *add, const char *target,
 				 uint8_t flags)
 {
 	static const struct session_events events = { on_ready, on_ended };
-	struct prepared p = prepare_for("");
+	struct prepared p = prepare_for(
+		flags & WIRE_MNT_OVERLAY ? "read-only=false" : "");
 	struct session_want want = { .peer = NO_FD };
 	struct box_s *b = calloc(1, sizeof(*b));
 	struct err err = { 0 };
@@ -229,10 +233,13 @@ TEST(s96_forged_mounts_show_nothing_of_the_host)
 		{ "/l", "..", "/etc/../..@", 0, true, NULL },
 		{ "/l", "..", "tmp", 0, true, NULL },
 		{ "/l", "..", "", 0, true, NULL },
-		{ "/l", "..", "/l@", WIRE_MNT_OVERLAY, false, "/l@/secret" },
+		{ "/.own/l", "..", "/l@", WIRE_MNT_OVERLAY, true, NULL },
+		{ "/.own/l", "..", "/new/dir", WIRE_MNT_OVERLAY, false,
+		  "/l@/secret" },
 		{ "/l", "..", "/l@/made", 0, false, "@/secret" },
-		{ "/.layer", "..@", "/a", WIRE_MNT_OVERLAY, false,
-		  "/.layer/secret" },
+		{ "/.own", "..@", "/a", WIRE_MNT_OVERLAY, true, NULL },
+		{ "/.upper", "..@", "/a", WIRE_MNT_OVERLAY, true, NULL },
+		{ "/.root", "..@", "/a", WIRE_MNT_OVERLAY, true, NULL },
 		{ "/proc/cpuinfo", "..@/secret", "/a", 0, false,
 		  "/proc/cpuinfo" },
 		{ "/proc/stat", "../../..@/secret", "/a", 0, false,

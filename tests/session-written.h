@@ -144,6 +144,42 @@ TEST(s32_files_are_written)
 	stop_keeper();
 }
 
+/* What does not fit in the memory is refused before it is written. */
+TEST(s58_files_fit_in_the_memory)
+{
+	static char large[40000];
+	struct box_s *b;
+	int sock;
+
+	begin();
+	b = open_one("");
+	memset(large, 'x', sizeof(large) - 1);
+	files_memory = 100000;
+	sock = files_ask(b, FILES_WRITE, "/tmp", 0, 0);
+	files_send(sock, 'f', "one", 0644, large);
+	files_send(sock, 'f', "two", 0644, large);
+	files_send(sock, 'f', "three", 0644, large);
+	CHECK_INT(files_end(sock), ENOSPC);
+	CHECK_STR(run_sh(b, "cd /tmp && ls -A | sort | tr '\\n' ' '")->out,
+		  "one two ");
+	/* What is replaced makes room for the next; empty ones need some. */
+	sock = files_ask(b, FILES_WRITE, "/tmp", 0, 0);
+	for (int i = 0; i < 8; i++)
+		files_send(sock, 'f', "one", 0644, large);
+	CHECK_INT(files_end(sock), 0);
+	sock = files_ask(b, FILES_WRITE, "/tmp", 0, 0);
+	for (int i = 0; i < 100; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "n%d", i);
+		files_send(sock, 'f', name, 0644, "");
+	}
+	CHECK_INT(files_end(sock), ENOSPC);
+	files_memory = 0;
+	close_one(b, false);
+	stop_keeper();
+}
+
 TEST(s38_hard_links_are_made)
 {
 	struct box_s *b;
@@ -287,11 +323,14 @@ TEST(s35_processes_are_listed)
 		unsigned long long start = 0;
 		unsigned long long cpu = 0;
 		unsigned long long rss = 0;
+		unsigned long long size = 0;
 		unsigned int uid = 0;
 
-		CHECK_INT(sscanf(g.name, "%d %d %c %llu %llu %llu %u", &pid,
-				 &parent, &state, &start, &cpu, &rss, &uid),
-			  7);
+		CHECK_INT(sscanf(g.name, "%d %d %c %llu %llu %llu %llu %u",
+				 &pid, &parent, &state, &start, &cpu, &rss,
+				 &size, &uid),
+			  8);
+		CHECK(size >= rss);
 		CHECK(!strchr(g.name, '\n'));
 		CHECK_INT(uid, 65534);
 		if (pid == 1 && strstr(g.name, "cordon-init"))

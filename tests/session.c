@@ -146,6 +146,10 @@ TEST(s03_ends_are_told_as_they_were)
 	CHECK(WAIT_FOR(is_over(r), 5000));
 	CHECK_INT(r->outcome.exec_errno, ENOENT);
 	CHECK(!r->started);
+	/* The kernel says EACCES of it too. */
+	r = start_in(b, NOT_HOW, "/tmp", NULL);
+	CHECK(WAIT_FOR(is_over(r), 5000));
+	CHECK_INT(r->outcome.exec_errno, EISDIR);
 	r = start_in(b, NOT_HOW, "/etc/passwd", NULL);
 	CHECK(WAIT_FOR(is_over(r), 5000));
 	CHECK_INT(r->outcome.exec_errno, EACCES);
@@ -752,5 +756,6 @@ static void sweep_by_another(void)
 #include "session-end.h"
 #include "session-ahead.h"
 #include "session-forged.h"
+#include "session-kept.h"
 
 TAP_MAIN()

@@ -510,7 +510,8 @@ TEST(cause_not_found)
 	CHECK(cordon_spec_code(s, "klingon", "x", 1, NULL, &err) == 0);
 	r = box_run_spec(s);
 	CHECK_VERDICT(r, "not_found", "error", 127, 0);
-	CHECK_HAS(cordon_result_message(r), "unknown language klingon");
+	CHECK_STR(cordon_result_message(r),
+		  "block 2: unknown language klingon");
 	CHECK(doc_has(r, "\"output\":\"unknown language klingon\""));
 	CHECK_STR(cordon_result_stdout(r, NULL), "");
 	cordon_result_free(r);
@@ -567,9 +568,9 @@ TEST(cause_setup)
 	CHECK_VERDICT(r, "setup", "error", 125, 0);
 	CHECK_HAS(cordon_result_message(r), "stage 'mounts'");
 	cordon_result_free(r);
-	r = hog_run("workdir=/no/such/directory", BOX_CMD, "true", NULL);
+	r = hog_run("workdir=/sys/no/such", BOX_CMD, "true", NULL);
 	CHECK_VERDICT(r, "setup", "error", 125, 0);
-	CHECK_HAS(cordon_result_message(r), "/no/such/directory");
+	CHECK_HAS(cordon_result_message(r), "/sys/no/such");
 	cordon_result_free(r);
 	check_nothing_left();
 }
@@ -1015,6 +1016,200 @@ TEST(blocks_have_counters_of_their_own)
 	box_set(s, "cpus=1");
 	r = box_run_spec(s);
 	CHECK(doc_num(r, "cpu_time_ms") < 150);
+	cordon_result_free(r);
+}
+
+static void add_file(struct cordon_spec *s, const char *name, const char *code)
+{
+	struct cordon_error err = { 0 };
+
+	CHECK(cordon_spec_code(s, "sh", code, strlen(code), name, &err) == 0);
+}
+
+TEST(blocks_have_their_own_file)
+{
+	struct cordon_spec *s = blocks(NULL);
+	struct cordon_result *r;
+
+	/* One name twice: each runs what it is, and replaces no open file. */
+	add_file(s, "a.sh", "echo one; ln a.sh other; test ! -e d");
+	add_file(s, "a.sh", "echo two; cat other; touch .cordon-1-0");
+	add_file(s, "d/a.sh", "echo three");
+	add_file(s, "a.sh", "echo four");
+	r = box_run_spec(s);
+	CHECK_VERDICT(r, "exited", "success", 0, 0);
+	CHECK_INT(runs_in(r), 4);
+	CHECK(doc_has(r, "\"output\":\"one\\ntwo\\necho one; ln a.sh other; "
+			 "test ! -e dthree\\nfour\\n\""));
+	cordon_result_free(r);
+
+	/* What a block writes at the next one's name is not what runs. */
+	s = blocks(NULL);
+	add_file(s, "a.sh", "echo 'echo bad' >b.sh; chmod 400 b.sh");
+	add_file(s, "b.sh", "echo good");
+	r = box_run_spec(s);
+	CHECK_VERDICT(r, "exited", "success", 0, 0);
+	CHECK_STR(cordon_result_stdout(r, NULL), "good\n");
+	cordon_result_free(r);
+}
+
+TEST(blocks_plant_nothing_for_the_next)
+{
+	static const struct {
+		const char *plant;
+		const char *name;
+	} cases[] = {
+		{ "ln -s target b.sh", "b.sh" },
+		{ "ln -s nowhere b.sh", "b.sh" },
+		{ "mkfifo b.sh", "b.sh" },
+		{ "mkdir b.sh", "b.sh" },
+		{ "mkdir e; ln -s e d", "d/b.sh" },
+		{ "mkfifo d", "d/b.sh" },
+		{ "mkdir -p d e; ln -s ../e d/c", "d/c/b.sh" },
+	};
+	char code[200];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct cordon_spec *s = blocks(NULL);
+		struct cordon_result *r;
+
+		(void)snprintf(code, sizeof(code), "echo kept >target; %s",
+			       cases[i].plant);
+		add_file(s, "a.sh", code);
+		add_file(s, cases[i].name, "echo ran");
+		add_file(s, "c.sh", "cat target; ls nowhere e 2>/dev/null");
+		box_set(s, "continue-on-error");
+		r = box_run_spec(s);
+		CHECK_INT(runs_in(r), 3);
+		CHECK(doc_has(r, "\"cause\":\"denied\""));
+		CHECK(doc_has(r, "Filename is not a regular file"));
+		CHECK(!doc_has(r, "ran\\n"));
+		CHECK_HAS(cordon_result_stdout(r, NULL), "kept\n");
+		CHECK(!strstr(cordon_result_stdout(r, NULL), "b.sh"));
+		cordon_result_free(r);
+
+		s = blocks(NULL);
+		add_file(s, "a.sh", cases[i].plant);
+		add_file(s, cases[i].name, "echo ran");
+		add_file(s, "c.sh", "echo never");
+		r = box_run_spec(s);
+		CHECK_VERDICT(r, "denied", "error", 126, 0);
+		CHECK_INT(runs_in(r), 2);
+		CHECK_HAS(cordon_result_message(r),
+			  "Filename is not a regular file");
+		cordon_result_free(r);
+	}
+}
+
+TEST(blocks_go_on_after_a_timeout)
+{
+	struct cordon_spec *s = blocks(
+		"echo one; /hog daemon >/dev/null; /hog sleep 9000",
+		"/hog sleep 9000 & wait; echo no", "echo three", NULL);
+	struct cordon_result *r;
+	long start = now_ms();
+
+	box_set(s, "continue-on-error");
+	box_set(s, "timeout=500ms");
+	r = box_run_spec(s);
+	CHECK_VERDICT(r, "exited", "success", 0, 0);
+	CHECK_INT(runs_in(r), 3);
+	CHECK(doc_has(r, "\"runs\":[{\"status\":\"timeout\","
+			 "\"cause\":\"timeout\",\"exit_code\":124"));
+	CHECK(doc_has(r, "\"output\":\"one\\n\\nTimeout\\n\\nTimeout\\n"
+			 "three\\n\""));
+	CHECK(now_ms() - start < late_ms(4000));
+	cordon_result_free(r);
+
+	/* With a time of grace; a program that obeys has timed out too. */
+	s = blocks("trap 'exit 0' TERM; while :; do /hog sleep 50; done",
+		   "trap '' TERM; while :; do /hog sleep 50; done",
+		   "echo three", NULL);
+	box_set(s, "continue-on-error");
+	box_set(s, "timeout=500ms");
+	box_set(s, "kill-grace=300ms");
+	r = box_run_spec(s);
+	CHECK_VERDICT(r, "exited", "success", 0, 0);
+	CHECK_INT(runs_in(r), 3);
+	CHECK(doc_has(r, "\"runs\":[{\"status\":\"timeout\""));
+	cordon_result_free(r);
+
+	s = blocks("trap 'exit 0' TERM; while :; do /hog sleep 50; done",
+		   "echo never", NULL);
+	box_set(s, "timeout=500ms");
+	box_set(s, "kill-grace=5s");
+	r = box_run_spec(s);
+	CHECK_VERDICT(r, "timeout", "timeout", 124, 0);
+	CHECK_INT(runs_in(r), 1);
+	cordon_result_free(r);
+}
+
+TEST(blocks_end_with_the_total_time)
+{
+	struct cordon_spec *s = blocks("/hog sleep 9000", "/hog sleep 9000",
+				       "/hog sleep 9000", "echo never", NULL);
+	struct cordon_result *r;
+	long start = now_ms();
+
+	box_set(s, "continue-on-error");
+	box_set(s, "timeout=600ms");
+	box_set(s, "total-timeout=1s");
+	r = box_run_spec(s);
+	CHECK_VERDICT(r, "timeout", "timeout", 124, 0);
+	CHECK_INT(runs_in(r), 2);
+	CHECK_HAS(cordon_result_message(r), "--total-timeout");
+	cordon_result_free(r);
+
+	/* It holds as it is stated, also below the time of one block. */
+	s = blocks("/hog sleep 9000", NULL);
+	box_set(s, "timeout=20s");
+	box_set(s, "total-timeout=1s");
+	r = box_run_spec(s);
+	CHECK_VERDICT(r, "timeout", "timeout", 124, 0);
+	CHECK_HAS(cordon_result_message(r), "ended after 1 s (--total-timeout");
+	CHECK(now_ms() - start < late_ms(5000));
+	cordon_result_free(r);
+}
+
+TEST(blocks_tell_what_is_missing_of_any)
+{
+	struct cordon_spec *s = blocks("head -c 5000 /dev/zero", "echo two",
+				       NULL);
+	struct cordon_result *r;
+	char *json;
+
+	box_set(s, "output-limit=1000");
+	r = box_run_spec(s);
+	CHECK_VERDICT(r, "exited", "success", 0, 0);
+	json = cordon_result_json(r);
+	*strstr(json, "\"runs\":[") = '\0';
+	CHECK_HAS(json, "\"truncated\":true");
+	CHECK_HAS(json, "block 1: stdout: ");
+	free(json);
+	cordon_result_free(r);
+
+	/* Both together, and none of them alone. */
+	s = blocks("head -c 700 /dev/zero", "head -c 700 /dev/zero", NULL);
+	box_set(s, "output-limit=1000");
+	r = box_run_spec(s);
+	CHECK(doc_has(r, "\"output: 400 of 1400 bytes are missing"));
+	json = cordon_result_json(r);
+	*strstr(json, "\"runs\":[") = '\0';
+	CHECK_HAS(json, "\"truncated\":true");
+	free(json);
+	cordon_result_free(r);
+
+	/* The first file is the whole's. */
+	s = blocks(NULL);
+	add_file(s, "a.sh", "true");
+	add_file(s, "b.sh", "true");
+	r = box_run_spec(s);
+	json = cordon_result_json(r);
+	CHECK_HAS(strstr(json, "\"runs\":["),
+		  "\"code_file\":\"/workspace/b.sh\"");
+	*strstr(json, "\"runs\":[") = '\0';
+	CHECK_HAS(json, "\"code_file\":\"/workspace/a.sh\"");
+	free(json);
 	cordon_result_free(r);
 }
 

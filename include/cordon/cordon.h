@@ -89,13 +89,14 @@ CORDON_API int cordon_spec_set(struct cordon_spec *s, const char *name,
 /*
  * The same for several settings at once, as a JSON object: {"memory": "512m",
  * "pids_limit": 64}. A list is the setting several times; "volumes", "tmpfs",
- * "env" and "extra_docker_args" may be maps, as in docker-py; "docker_args" is
- * a list of options as on docker's command line. "allowed_commands" is a list
- * of programs, and then only these exist in the box and a command is judged
- * as by a policy's commands.allow; "writable_paths" are the only writable
- * places; an empty list of either allows nothing. null is a setting that is
- * not given. What is not known is an error. After an error the spec is not
- * to be run.
+ * "env", "extra_hosts", "ulimits" and "extra_docker_args" may be maps, as in
+ * docker-py; "docker_args" is a list of options as on docker's command line;
+ * "blocks" is a list of {"language", "code", "filename", "args", "stdin"}.
+ * "allowed_commands" is a list of programs, and then only these exist in the
+ * box and a command is judged as by a policy's commands.allow;
+ * "writable_paths" are the only writable places; an empty list of either
+ * allows nothing. null is a setting that is not given. What is not known is an
+ * error. After an error the spec is not to be run.
  */
 CORDON_API int cordon_spec_set_json(struct cordon_spec *s, const char *json,
 				    size_t len, struct cordon_error *err);

@@ -120,6 +120,19 @@ bool utf8_check(const void *data, size_t len)
 	return true;
 }
 
+void utf8_repair(struct buf *out, const void *data, size_t len)
+{
+	const unsigned char *p = data;
+
+	while (len > 0) {
+		size_t n = utf8_len(p, len);
+
+		buf_add(out, n ? (const char *)p : "\xef\xbf\xbd", n ? n : 3);
+		p += n ? n : 1;
+		len -= n ? n : 1;
+	}
+}
+
 static void json_escape(struct buf *out, unsigned char c)
 {
 	static const char short_form[] = "\"\\\b\f\n\r\t";

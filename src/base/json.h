@@ -61,3 +61,6 @@ size_t utf8_len(const unsigned char *p, size_t len);
 
 /* Whether all of it is valid UTF-8. */
 bool utf8_check(const void *data, size_t len);
+
+/* Appends it with U+FFFD for every byte that is no UTF-8. */
+void utf8_repair(struct buf *out, const void *data, size_t len);

@@ -3,8 +3,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/util.h"
 
@@ -135,4 +138,62 @@ int num_parse_duration(const char *text, uint64_t *ret)
 		return 0;
 	}
 	return -EINVAL;
+}
+
+/* As most programs in boxes count, not as our own library: musl keeps three. */
+#define RT_FIRST 34
+#define RT_LAST  64
+
+static int real_time_signal(const char *text, int *ret)
+{
+	bool is_min = strncasecmp(text, "RTMIN", 5) == 0;
+	uint64_t n = 0;
+
+	if (!is_min && strncasecmp(text, "RTMAX", 5) != 0)
+		return -EINVAL;
+	text += 5;
+	if (*text && (*text != (is_min ? '+' : '-') ||
+		      num_parse(text + 1, RT_LAST - RT_FIRST, &n) < 0))
+		return -EINVAL;
+	*ret = is_min ? RT_FIRST + (int)n : RT_LAST - (int)n;
+	return 0;
+}
+
+int num_parse_signal(const char *text, int *ret)
+{
+	/* Not sigabbrev_np(3): musl has none. */
+	static const char *const names[] = {
+		[SIGHUP] = "HUP",   [SIGINT] = "INT",
+		[SIGQUIT] = "QUIT", [SIGILL] = "ILL",
+		[SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",
+		[SIGBUS] = "BUS",   [SIGFPE] = "FPE",
+		[SIGKILL] = "KILL", [SIGUSR1] = "USR1",
+		[SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+		[SIGPIPE] = "PIPE", [SIGALRM] = "ALRM",
+		[SIGTERM] = "TERM", [SIGSTKFLT] = "STKFLT",
+		[SIGCHLD] = "CHLD", [SIGCONT] = "CONT",
+		[SIGSTOP] = "STOP", [SIGTSTP] = "TSTP",
+		[SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU",
+		[SIGURG] = "URG",   [SIGXCPU] = "XCPU",
+		[SIGXFSZ] = "XFSZ", [SIGVTALRM] = "VTALRM",
+		[SIGPROF] = "PROF", [SIGWINCH] = "WINCH",
+		[SIGPOLL] = "POLL", [SIGPWR] = "PWR",
+		[SIGSYS] = "SYS",
+	};
+	uint64_t n;
+
+	if (num_parse(text, RT_LAST, &n) == 0) {
+		if (n == 0)
+			return -EINVAL;
+		*ret = (int)n;
+		return 0;
+	}
+	if (strncasecmp(text, "SIG", 3) == 0)
+		text += 3;
+	for (size_t i = 1; i < ARRAY_SIZE(names); i++)
+		if (names[i] && strcasecmp(names[i], text) == 0) {
+			*ret = (int)i;
+			return 0;
+		}
+	return real_time_signal(text, ret);
 }

@@ -20,5 +20,11 @@ int num_parse_size(const char *text, uint64_t *ret);
 /* Microseconds: "30s", "500ms", "2m", "1h"; without a unit, seconds. */
 int num_parse_duration(const char *text, uint64_t *ret);
 
+/*
+ * A signal: its number, or its name with or without SIG, in any case; also
+ * "RTMIN+3" and "RTMAX-1".
+ */
+int num_parse_signal(const char *text, int *ret);
+
 /* Thousandths: "0.5" is 500. At most three decimals count. */
 int num_parse_milli(const char *text, uint64_t *ret);

@@ -158,19 +158,20 @@ __attribute__((target("sha,sse4.1,ssse3"))) static void compress_ni(
 	_mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(high, low, 8));
 }
 
+/*
+ * In a virtual machine each question is a way out of it and back, as long as
+ * the sums of a whole run: whoever has SHA has SSSE3 and SSE4 too, and that is
+ * not asked.
+ */
 static bool has_instructions(void)
 {
 	unsigned int a, b, c, d;
 
-	/* SSSE3 and SSE4.1, then SHA. */
-	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1U << 9) ||
-	    !(c & 1U << 19))
-		return false;
 	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & 1U << 29);
 }
 #endif
 
-static void compress(uint32_t state[8], const unsigned char *p, size_t n)
+bool sha256_has_instructions(void)
 {
 #if defined(__x86_64__)
 	/* Asked once; two threads that ask at once get the same answer. */
@@ -181,7 +182,16 @@ static void compress(uint32_t state[8], const unsigned char *p, size_t n)
 		how = has_instructions() ? 2 : 1;
 		__atomic_store_n(&known, how, __ATOMIC_RELAXED);
 	}
-	if (how == 2 && !sha256_is_plain) {
+	return how == 2;
+#else
+	return false;
+#endif
+}
+
+static void compress(uint32_t state[8], const unsigned char *p, size_t n)
+{
+#if defined(__x86_64__)
+	if (!sha256_is_plain && sha256_has_instructions()) {
 		compress_ni(state, p, n);
 		return;
 	}

@@ -24,5 +24,8 @@ void sha256_init(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *data, size_t len);
 void sha256_end(struct sha256 *s, unsigned char ret[SHA256_SIZE]);
 
+/* Whether the processor has them; with them it has SSE 4.2. */
+bool sha256_has_instructions(void);
+
 /* For tests: never the processor's own instructions. */
 extern bool sha256_is_plain;

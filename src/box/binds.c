@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "box/guard-facts.h"
 
 /* Never shown to a box, nor anything below them. */
 static const char *const never[] = { "/proc", "/sys", "/dev" };
@@ -79,12 +80,16 @@ static int add_bind(struct pack *p, struct wire_box *box,
 		    const struct cordon_spec *s, const struct spec_bind *b,
 		    struct err *err)
 {
-	_cleanup_fd_ int fd = open(b->source, O_PATH | O_CLOEXEC);
+	bool is_to_come = s->is_dry && b->ino == MOUNT_MISSING;
+	_cleanup_fd_ int fd = is_to_come ? NO_FD
+					 : open(b->source, O_PATH | O_CLOEXEC);
 	char path[4096];
 	struct stat st;
 	struct wire_mount *m;
 	int flags = no_exec(box);
 
+	if (is_to_come)
+		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, errno, "volume: open '%s'", b->source);
 	if (b->ino && (st.st_ino != b->ino || st.st_dev != b->dev))
@@ -155,7 +160,8 @@ int binds_pack(struct pack *p, struct wire_box *box,
 		}
 		if (strcmp(t->target, "/dev/shm") != 0 &&
 		    check_target(box, t->target, err) < 0)
-			return err_wrap(err, "tmpfs");
+			return err_wrap(err,
+					t->is_volume ? "writable" : "tmpfs");
 		if (t->is_volume && s->root) {
 			(void)pack_mount(p, box, WIRE_VOLUME, no_exec(box),
 					 NULL, t->target);

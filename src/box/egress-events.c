@@ -55,8 +55,22 @@ static void name_target(const struct gate_event *ev, char *ret, size_t size)
 		(void)snprintf(ret, size, "%s", ev->host);
 }
 
-/* The end of a connection that was cut off is told as well. */
-static bool is_denial(const struct gate_event *ev)
+/* It ended otherwise than by the will of the two who spoke. */
+static bool is_cut(const struct gate_event *ev)
+{
+	return ev->reason != GATE_OK && ev->reason != GATE_R_RESET &&
+	       ev->reason != GATE_R_LEFT;
+}
+
+/* At least a part of a request went out. */
+static bool is_out(const struct gate_event *ev)
+{
+	return (ev->kind == GATE_E_REQUEST || ev->kind == GATE_E_SECRET) &&
+	       ev->flags & GATE_EVENT_OUT;
+}
+
+/* What the ledger calls a denial: nothing went out, or a placeholder would. */
+static bool is_refusal(const struct gate_event *ev)
 {
 	switch ((enum gate_event_kind)ev->kind) {
 	case GATE_E_NAME:
@@ -64,15 +78,24 @@ static bool is_denial(const struct gate_event *ev)
 	case GATE_E_SECRET:
 		return true;
 	case GATE_E_REQUEST:
-		return ev->reason != GATE_OK;
+		return is_cut(ev) && !is_out(ev);
 	case GATE_E_CLOSE:
-		return ev->reason != GATE_OK && ev->reason != GATE_R_RESET &&
-		       ev->reason != GATE_R_LEFT;
 	case GATE_E_OPEN:
+	case GATE_E_MORE:
 	case GATE_EVENT_KINDS:
 		break;
 	}
 	return false;
+}
+
+/* For the result, also what was cut off, each once. */
+static bool is_denial(const struct gate_event *ev)
+{
+	bool is_end = ev->kind == GATE_E_REQUEST || ev->kind == GATE_E_CLOSE;
+
+	if (is_end && ev->flags & GATE_EVENT_AGAIN)
+		return false;
+	return is_refusal(ev) || (is_end && is_cut(ev));
 }
 
 static void note(struct egress *e, const struct gate_event *ev)
@@ -91,15 +114,20 @@ static void warn(struct egress *e, const char *text)
 	(void)strv_add(&e->result->warnings, text);
 }
 
+/* Many of these are a number in the end. */
+static bool may_be_counted(const struct gate_event *ev)
+{
+	return is_refusal(ev) && !is_out(ev);
+}
+
 /* Nothing goes out that is not on the record. */
 static void record(struct egress *e, const struct gate_event *ev)
 {
-	bool is_refusal = is_denial(ev) && ev->kind != GATE_E_CLOSE;
 	struct record_connection c = {
 		.run = e->result->id,
 		.agent = e->of ? e->of->agent : NULL,
 		.event = ev,
-		.is_denied = is_refusal,
+		.is_denied = is_refusal(ev),
 		.rule = rule_said(e, ev->rule),
 	};
 	struct err err = { 0 };
@@ -107,11 +135,11 @@ static void record(struct egress *e, const struct gate_event *ev)
 
 	if (ev->kind == GATE_E_OPEN)
 		return;
-	if (is_refusal && e->n_denied >= EGRESS_RECORDS) {
+	if (may_be_counted(ev) && e->n_denied >= EGRESS_RECORDS) {
 		e->n_more++;
 		return;
 	}
-	e->n_denied += is_refusal;
+	e->n_denied += may_be_counted(ev);
 	if ((e->by.record ? e->by.record(e->by.arg, &c, &err)
 			  : recorder_connection(e->recorder, &c, &err)) == 0)
 		return;
@@ -121,6 +149,20 @@ static void record(struct egress *e, const struct gate_event *ev)
 		       err.text);
 	warn(e, text);
 	fd_close(&e->sock);
+}
+
+void egress_unrouted(struct egress *e, uint64_t n)
+{
+	const struct gate_event ev = { .head.type = GATE_EVENT,
+				       .kind = GATE_E_DENIED,
+				       .reason = GATE_R_ADDRESS,
+				       .rule = -1,
+				       .count = n,
+				       .host = "address" };
+
+	/* The result has it from the outcome itself. */
+	if (e->is_open && n > 0)
+		record(e, &ev);
 }
 
 /* pace */
@@ -217,7 +259,7 @@ static void question_done(struct egress *e, struct egress_question *q)
 static void who_is_asked(const struct egress *e, struct approve_request *req)
 {
 	const struct policy *p = e->policy;
-	bool any = !p || p->ask.n == 0;
+	bool any = !p || !p->ask.is_stated;
 
 	/* Where the program has the terminal, nobody else reads from it. */
 	req->may_terminal = (any || policy_list_has(&p->ask, "terminal")) &&
@@ -261,7 +303,7 @@ static void asked(struct egress *e, const struct gate_event *ev)
 	struct err err = { 0 };
 	char text[700];
 
-	/* Of an adopted gate nobody is asked: its table is final. */
+	/* An adopted gate does not ask us, and takes no answer. */
 	for (size_t i = 0; e->of && i < EGRESS_QUESTIONS; i++) {
 		if (e->questions[i].approval)
 			continue;
@@ -336,10 +378,12 @@ static void take_event(struct egress *e, struct gate_event *ev)
 		warn(e, text);
 	} else if (ev->head.type == GATE_ASKED) {
 		asked(e, ev);
+	} else if (ev->head.type == GATE_EVENT && ev->kind == GATE_E_MORE) {
+		e->n_more += ev->count;
 	} else if (ev->head.type == GATE_EVENT) {
 		note(e, ev);
 		record(e, ev);
-		if (!is_denial(ev))
+		if (!may_be_counted(ev))
 			e->credit -= 1000000;
 	}
 }

@@ -27,7 +27,6 @@
 #include "policy/values.h"
 
 #define MAX_BUNDLE  (2U << 20)
-#define MAX_SECRET  8192
 #define CONNECTIONS 256
 #define ASK_WAIT_MS 60000
 
@@ -207,9 +206,11 @@ static int check_value(const char *name, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, EINVAL, "secret '%s' is empty", name);
-	if (strlen(value) > MAX_SECRET)
-		return err_set(err, E2BIG, "secret '%s' is longer than %d",
-			       name, MAX_SECRET);
+	if (strlen(value) > GATE_MAX_SECRET)
+		return err_set(err, E2BIG,
+			       "secret '%s' is longer than %d bytes, the most "
+			       "that is put into a request",
+			       name, GATE_MAX_SECRET);
 	for (const char *c = value; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			return err_set(err, EINVAL,
@@ -218,6 +219,27 @@ static int check_value(const char *name, const char *value, struct err *err)
 				       "header may have",
 				       name);
 	return 0;
+}
+
+static int add_note(struct writer *w, const char *text)
+{
+	return strv_add(&w->ret->notes, text) < 0
+		       ? err_set(w->err, ENOMEM, "out of memory")
+		       : 0;
+}
+
+/* It would be found in what is none; whoever relies on that is told. */
+static int note_short(struct writer *w, const char *name, const char *value)
+{
+	char text[300];
+
+	if (strlen(value) >= GATE_MIN_COVERED)
+		return 0;
+	(void)snprintf(text, sizeof(text),
+		       "secret '%.200s' is shorter than %d bytes: it is not "
+		       "covered in answers",
+		       name, GATE_MIN_COVERED);
+	return add_note(w, text);
 }
 
 /* One variable has one placeholder, for however many hosts. */
@@ -246,6 +268,7 @@ static int add_secret(struct writer *w, struct gate_rule *r, const char *name,
 		return 0;
 	}
 	if (check_value(name, value, w->err) < 0 ||
+	    note_short(w, name, value) < 0 ||
 	    make_placeholder(w, name, placeholder, w->err) < 0)
 		return -w->err->code;
 	r->placeholder = put_string(w, placeholder);
@@ -269,9 +292,7 @@ static int note_missing(struct writer *w, const struct policy_host *h)
 		       "secret '%.200s' for '%.200s' (%.100s:%u) is not in the "
 		       "environment: nothing is sent",
 		       h->secret_env, h->host, h->at.file, h->at.line);
-	return strv_add(&w->ret->notes, text) < 0
-		       ? err_set(w->err, ENOMEM, "out of memory")
-		       : 0;
+	return add_note(w, text);
 }
 
 /* Of a daemon's request: what was set aside for this, and nothing else. */
@@ -344,8 +365,12 @@ static int fill_piece(struct writer *w, struct gate_rule *r,
 	r->said = put_string(w, said);
 	r->methods = put_vec(w, &h->methods);
 	r->paths = put_vec(w, &h->paths);
-	if (h->methods.n || h->paths.n)
-		r->flags |= GATE_RULE_INSPECT;
+	if (h->methods.is_stated)
+		r->flags |= GATE_RULE_INSPECT | GATE_RULE_METHODS;
+	if (h->paths.is_stated)
+		r->flags |= GATE_RULE_INSPECT | GATE_RULE_PATHS;
+	if (h->has_bytes)
+		r->flags |= GATE_RULE_BYTES;
 	return h->secret_env ? add_policy_secret(w, r, h) : 0;
 }
 
@@ -376,9 +401,39 @@ static int narrow(struct writer *w, const struct policy_host *h, uint32_t first,
 	return 0;
 }
 
+/* What earlier gates of the box have left of a rule's bytes. */
+static uint64_t bytes_left(const struct writer *w, const struct policy_host *h)
+{
+	const struct strv *used = &w->spec->gate_used;
+	uint64_t left = h->bytes;
+	char said[300];
+
+	(void)snprintf(said, sizeof(said), "%s:%u", h->at.file, h->at.line);
+	for (size_t i = 0; i < used->n; i++) {
+		char *rule = NULL;
+		unsigned long long n = strtoull(used->v[i], &rule, 10);
+
+		if (*rule == ' ' && strcmp(rule + 1, said) == 0)
+			left -= MIN(left, n);
+	}
+	return left;
+}
+
 static uint64_t share(uint64_t quota, uint32_t pieces)
 {
 	return quota == 0 ? 0 : MAX(quota / pieces, 1U);
+}
+
+/* A share below one is one in a longer time. */
+static void share_rate(struct gate_rule *r, const struct policy_host *h,
+		       uint32_t pieces)
+{
+	if (h->rate == 0)
+		return;
+	r->rate = (uint32_t)share(h->rate, pieces);
+	r->rate_seconds = h->rate_seconds;
+	if (h->rate < pieces)
+		r->rate_seconds *= (uint32_t)((pieces + h->rate - 1) / h->rate);
 }
 
 static int add_rule(struct writer *w, const struct policy_host *h, bool asks)
@@ -396,9 +451,9 @@ static int add_rule(struct writer *w, const struct policy_host *h, bool asks)
 	for (uint32_t i = first; i < w->t->n_rules; i++) {
 		struct gate_rule *r = &w->t->rules[i];
 
-		r->bytes = share(h->bytes, n);
+		r->bytes = share(bytes_left(w, h), n);
 		r->connections = (uint32_t)share(h->connections, n);
-		r->rate = (uint32_t)share(h->rate, n);
+		share_rate(r, h, n);
 	}
 	return 0;
 }
@@ -450,15 +505,32 @@ static int add_wanted_secret(struct writer *w, struct gate_rule *r,
 	return 0;
 }
 
+static bool row_has_port(const struct gate_rule *r, uint16_t port)
+{
+	for (size_t i = 0; i < r->n_ports; i++)
+		if (r->ports[i] == port)
+			return true;
+	return false;
+}
+
 /*
  * Secrets first, each with a row of its own: a second secret for a host is a
- * second row, and a plain --allow-host of the same host adds its ports.
+ * second row. So is a plain --allow-host of the same host: the ports that it
+ * names were not named for the secret, and port 80 would send it in clear.
  */
 static int add_wanted(struct writer *w, const struct want *want)
 {
 	bool is_secret = want->secret[0] != '\0';
-	struct gate_rule *r = is_secret ? NULL : find_piece(w, 0, want->host);
+	uint32_t first = 0;
+	struct gate_rule *r = NULL;
 
+	while (!is_secret && (r = find_piece(w, first, want->host))) {
+		if (row_has_port(r, want->port))
+			return 0;
+		if (!r->placeholder)
+			break;
+		first = (uint32_t)(r - w->t->rules) + 1;
+	}
 	if (!r) {
 		r = add_row(w, want->host);
 		if (!r)
@@ -610,8 +682,6 @@ static int make(struct writer *w, const struct policy *p,
 			       "the gate's table cannot be written");
 	/* A daemon's front hears the gate, and is not to be obeyed by it. */
 	t->is_final = s->is_served;
-	if (s->is_served)
-		t->ask_wait_ms = 0;
 	r = write_out(w);
 	return r < 0 ? r : keep_copy(w);
 }

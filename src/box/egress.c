@@ -22,6 +22,7 @@
 #include "box/egress-parts.h"
 #include "box/handle.h"
 #include "os/clone.h"
+#include "os/slice.h"
 #include "os/uapi.h"
 
 #define GATE "cordon-gate"
@@ -37,7 +38,7 @@
 struct birth {
 	const char *path;
 	char parent[16]; /* our pid, in digits */
-	int client, box;
+	int client, box, desk;
 	volatile int error;
 };
 
@@ -46,15 +47,20 @@ static void become_gate(void *arg)
 {
 	static const char *const env[] = { NULL };
 	struct birth *b = arg;
-	const char *argv[] = { GATE, b->parent, NULL };
+	bool asks = b->desk >= 0;
+	const char *argv[] = { GATE, b->parent, asks ? GATE_HAS_DESK : NULL,
+			       NULL };
+	unsigned int n = asks ? GATE_FD_DESK + 1 : GATE_FD_BOX + 1;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
+	slice_usual();
 	(void)sigemptyset(&none);
 	if (null >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 &&
 	    dup2(null, 2) >= 0 && dup2(b->client, GATE_FD_CLIENT) >= 0 &&
 	    dup2(b->box, GATE_FD_BOX) >= 0 &&
-	    sys_close_range(GATE_FD_BOX + 1, ~0U) == 0 && chdir("/") == 0 &&
+	    (!asks || dup2(b->desk, GATE_FD_DESK) >= 0) &&
+	    sys_close_range(n, ~0U) == 0 && chdir("/") == 0 &&
 	    /* Ctrl-C is for the client, which ends it in order. */
 	    setsid() >= 0 && sigprocmask(SIG_SETMASK, &none, NULL) == 0)
 		(void)execve(b->path, (char **)argv, (char **)env);
@@ -62,7 +68,13 @@ static void become_gate(void *arg)
 	_exit(127);
 }
 
-static int spawn(const char *path, int client, int box, pid_t *ret_pid,
+/* Out of the way of the numbers that they get; NO_FD stays that. */
+static int twin(int fd)
+{
+	return fd < 0 ? NO_FD : fcntl(fd, F_DUPFD_CLOEXEC, 10);
+}
+
+static int spawn(const char *path, const int *fds, pid_t *ret_pid,
 		 int *ret_pidfd)
 {
 	struct uapi_clone_args args = {
@@ -70,17 +82,17 @@ static int spawn(const char *path, int client, int box, pid_t *ret_pid,
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
 	};
-	/* Out of the way of the numbers that they get. */
-	_cleanup_fd_ int high_client = fcntl(client, F_DUPFD_CLOEXEC, 10);
-	_cleanup_fd_ int high_box = fcntl(box, F_DUPFD_CLOEXEC, 10);
-	struct birth birth = { .path = path,
-			       .client = high_client,
-			       .box = high_box };
+	_cleanup_fd_ int client = twin(fds[0]);
+	_cleanup_fd_ int box = twin(fds[1]);
+	_cleanup_fd_ int desk = twin(fds[2]);
+	struct birth birth = {
+		.path = path, .client = client, .box = box, .desk = desk
+	};
 	sigset_t all;
 	sigset_t before;
 	pid_t pid;
 
-	if (high_client < 0 || high_box < 0)
+	if (client < 0 || box < 0 || (fds[2] >= 0 && desk < 0))
 		return -errno;
 	(void)snprintf(birth.parent, sizeof(birth.parent), "%d", getpid());
 	(void)sigfillset(&all);
@@ -93,15 +105,16 @@ static int spawn(const char *path, int client, int box, pid_t *ret_pid,
 	return birth.error ? -birth.error : 0;
 }
 
-int egress_spawn(int client, int box, pid_t *ret_pid, int *ret_pidfd,
+int egress_spawn(int client, int box, int desk, pid_t *ret_pid, int *ret_pidfd,
 		 struct err *err)
 {
+	const int fds[] = { client, box, desk };
 	char path[PATH_MAX];
 	int r;
 
 	if (program_find(GATE, path, sizeof(path), err) < 0)
 		return -err->code;
-	r = spawn(path, client, box, ret_pid, ret_pidfd);
+	r = spawn(path, fds, ret_pid, ret_pidfd);
 	return r < 0 ? err_errno(err, -r, "start '%s'", path) : 0;
 }
 
@@ -162,8 +175,9 @@ static int start_gate(struct egress *e, struct err *err)
 	box = pair[1];
 	if (watch_gate(e, err) < 0)
 		return -err->code;
-	r = e->by.start ? e->by.start(e->by.arg, client, box, err)
-			: egress_spawn(client, box, &e->pid, &e->pidfd, err);
+	r = e->by.start
+		    ? e->by.start(e->by.arg, client, box, err)
+		    : egress_spawn(client, box, NO_FD, &e->pid, &e->pidfd, err);
 	return r < 0 ? r : give_table(e, &e->table, err);
 }
 
@@ -404,6 +418,7 @@ void egress_end(struct egress *e, const struct wire_outcome *o)
 {
 	int64_t end = clock_us() + END_MS * 1000LL;
 
+	egress_unrouted(e, o->net_refused);
 	if (!e->is_open || e->sock < 0)
 		return;
 	egress_close(e, o->end != WIRE_BY_ITSELF);

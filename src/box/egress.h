@@ -16,7 +16,8 @@
  *
  * In the daemon this is split: a preparer opens, with egress_start_by() that
  * has the parent start the gate; the front takes over its socket
- * (egress_adopt()), hears and ends it, with a table that is final.
+ * (egress_adopt()), hears and ends it, with a table that is final. What such a
+ * gate asks, it asks the parent (serve/gate-ask.h).
  *
  * A gate that cannot be started is an error before anything runs; one that
  * dies takes every connection with it, no new one can be made, and that is a
@@ -100,8 +101,11 @@ int egress_start(struct egress *e, struct err *err);
  */
 int egress_adopt(struct egress *e, int sock, struct strv *said,
 		 struct cordon_result *result, struct err *err);
-/* The process alone, ours to reap; client and box stay the caller's. */
-int egress_spawn(int client, int box, pid_t *ret_pid, int *ret_pidfd,
+/*
+ * The process alone, ours to reap; the descriptors stay the caller's. `desk`
+ * is where it asks (gate/wire.h), or NO_FD.
+ */
+int egress_spawn(int client, int box, int desk, pid_t *ret_pid, int *ret_pidfd,
 		 struct err *err);
 /* The socket for the box's init, which is the caller's then; or NO_FD. */
 int egress_take_box(struct egress *e);
@@ -123,4 +127,9 @@ void egress_close(struct egress *e, bool is_cut);
 bool egress_is_over(const struct egress *e);
 /* The gate takes too long: what it would have said is lost, which is told. */
 void egress_give_up(struct egress *e);
+/*
+ * The box is dead, and tried so many addresses without a route. No gate saw
+ * which they were, so all of them are one record.
+ */
+void egress_unrouted(struct egress *e, uint64_t n);
 void egress_done(struct egress *e);

@@ -10,6 +10,8 @@
  *
  *	FILES_STAT     answer: files_answer, files_entry, link target; the
  *	               last link of the path is not followed
+ *	FILES_LOOK     the same for what is to be read next: an error where it
+ *	               cannot be, or is nothing that an archive has
  *	FILES_READ     answer: files_answer, then entries, parents first, each a
  *	               files_entry, its name (below the path; the path itself
  *	               is ""), its link target, its bytes (`size` for a regular
@@ -25,11 +27,11 @@
  *	FILES_MAKE     a directory and what is missing above it; answer
  *	FILES_PS       answer, then entries, closed by kind 0. Each has one line
  *	               of text as its name (COMM may have spaces in it):
- *	               PID PPID STATE START CPU RSS UID COMM\tARGS
+ *	               PID PPID STATE START CPU RSS SIZE UID COMM\tARGS
  *	               START and CPU are ticks, RSS is pages
  *	FILES_CHANGES  answer, then entries: the path, kind 'C' 'A' or 'D',
- *closed by kind 0 as in READ. ENOSYS where the box's root is not an image that
- *takes changes
+ *	               closed by kind 0 as in READ. ENOSYS where the box's root
+ *	               takes no changes
  */
 
 #include <stdint.h>
@@ -45,6 +47,7 @@ enum files_op {
 	FILES_MAKE,
 	FILES_PS,
 	FILES_CHANGES,
+	FILES_LOOK,
 };
 
 enum {
@@ -62,6 +65,11 @@ struct files_ask {
 	uint32_t path_len;
 	uint32_t reserved;
 	uint64_t max; /* bytes that may be written, 0: no limit of ours */
+	/*
+	 * WRITE: bytes of it that the box's memory has room for, where files
+	 * are kept in memory; ENOSPC before more are written. 0: not known.
+	 */
+	uint64_t memory;
 };
 
 struct files_answer {

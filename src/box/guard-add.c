@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/util.h"
 #include "box/guard-parts.h"
 #include "box/result.h"
+#include "box/settings.h"
 
 bool guard_has_target(const struct cordon_spec *s, const char *path)
 {
@@ -40,6 +42,7 @@ int guard_add_bind(struct guard *g, const char *source, const char *target,
 	b->ino = st ? st->st_ino : 0;
 	if (!b->source || !b->target)
 		return guard_no_memory(err);
+	spec_plain_path(b->target);
 	s->n_binds++;
 	return 0;
 }
@@ -179,4 +182,43 @@ void guard_tighten(struct guard *g)
 	}
 	for (size_t i = 0; i < g->policy->require.n; i++)
 		s->require |= layer_bits(g->policy->require.v[i]);
+}
+
+/* What `ulimit` asks for is never more than what a box has here. */
+static int note_ulimits(struct guard *g, struct err *err)
+{
+	const struct cordon_spec *s = g->spec;
+	char text[160];
+
+	for (int i = 0; i < WIRE_RLIMITS; i++) {
+		uint64_t most = UINT64_MAX;
+		struct rlimit now;
+
+		if (!(s->rlimits_set & 1U << i))
+			continue;
+		if (i == RLIMIT_NOFILE)
+			most = s->nofile;
+		else if (i == RLIMIT_FSIZE)
+			most = s->fsize;
+		else if (getrlimit(i, &now) == 0)
+			most = now.rlim_max;
+		if (s->rlimits[i].soft <= most ||
+		    s->rlimits[i].soft == UINT64_MAX)
+			continue;
+		(void)snprintf(text, sizeof(text),
+			       "ulimit %s is %llu: it can only be lowered%s",
+			       ulimit_name(i), (unsigned long long)most,
+			       i == RLIMIT_NOFILE  ? " (--files raises it)"
+			       : i == RLIMIT_FSIZE ? " (--file-size raises it)"
+						   : "");
+		if (strv_add(&g->notes, text) < 0)
+			return guard_no_memory(err);
+	}
+	return 0;
+}
+
+int guard_add_notes(struct guard *g, struct err *err)
+{
+	g->spec->notes = &g->notes;
+	return guard_lower_here(g, err) < 0 ? -err->code : note_ulimits(g, err);
 }

@@ -48,7 +48,7 @@ static int list_code(const struct cordon_spec *s, struct buf *text)
 
 static void who_is_asked(const struct policy *p, struct approve_request *req)
 {
-	bool any = !p || p->ask.n == 0;
+	bool any = !p || !p->ask.is_stated;
 
 	req->may_terminal = any || policy_list_has(&p->ask, "terminal");
 	req->may_store = any || policy_list_has(&p->ask, "store");
@@ -101,26 +101,41 @@ static int add_change(struct strv *to, const char *what, const char *text)
 	return r;
 }
 
-/* The same program does something else with another input. */
-static int add_input(struct strv *to, const struct cordon_spec *s)
+static int add_sum(struct strv *to, const char *what, const void *data,
+		   size_t len)
 {
 	unsigned char sum[SHA256_SIZE];
 	char text[32 + 2 * SHA256_SIZE];
 	struct sha256 h;
 	int n;
 
+	sha256_init(&h);
+	sha256_add(&h, data, len);
+	sha256_end(&h, sum);
+	n = snprintf(text, sizeof(text), "%zu ", len);
+	hex_format(sum, sizeof(sum), text + n);
+	return add_change(to, what, text);
+}
+
+/* The same program does something else with another input. */
+static int add_input(struct strv *to, const struct cordon_spec *s)
+{
 	if (s->input_sum[0])
 		return add_change(to, "stdin", s->input_sum);
-	if (!s->has_input)
-		return s->interactive || s->tty
-			       ? add_change(to, "stdin", "open")
-			       : 0;
-	sha256_init(&h);
-	sha256_add(&h, s->input, s->input_len);
-	sha256_end(&h, sum);
-	n = snprintf(text, sizeof(text), "%zu ", s->input_len);
-	hex_format(sum, sizeof(sum), text + n);
-	return add_change(to, "stdin", text);
+	if (s->has_input)
+		return add_sum(to, "stdin", s->input, s->input_len);
+	return s->interactive || s->tty ? add_change(to, "stdin", "open") : 0;
+}
+
+static int add_block_input(struct strv *to, const struct spec_block *b,
+			   size_t number)
+{
+	char what[32];
+
+	if (!b->input)
+		return 0;
+	(void)snprintf(what, sizeof(what), "stdin %zu", number);
+	return add_sum(to, what, b->input, b->input_len);
 }
 
 /*
@@ -139,6 +154,11 @@ static int list_changes(const struct cordon_spec *s, const char *const *given,
 		(void)snprintf(what, sizeof(what), "file %zu", i + 1);
 		if (s->blocks[i].filename)
 			r = add_change(ret, what, s->blocks[i].filename);
+		(void)snprintf(what, sizeof(what), "argument %zu", i + 1);
+		for (size_t k = 0; r == 0 && k < s->blocks[i].args.n; k++)
+			r = add_change(ret, what, s->blocks[i].args.v[k]);
+		if (r == 0)
+			r = add_block_input(ret, &s->blocks[i], i + 1);
 	}
 	for (size_t i = 0; r == 0 && s->n_blocks && i < s->args.n; i++)
 		r = add_change(ret, "argument", s->args.v[i]);

@@ -29,73 +29,6 @@ int fd_path(int fd, char *ret, size_t size)
 	return 0;
 }
 
-/* A home directory lies at `path` or below it. */
-static bool has_home(const char *path, const char *home)
-{
-	char real[PATH_MAX];
-
-	if (!home || home[0] != '/' || strcmp(home, "/") == 0)
-		return false;
-	if (realpath(home, real))
-		return path_is_below(real, path);
-	/* Out of sight it is where it says; without means nobody knows. */
-	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-		return true;
-	return errno == EACCES && path_is_below(home, path);
-}
-
-/* One line of /etc/passwd: a person's home, root's or our own. */
-static bool is_home_line(char *line, const char *path)
-{
-	char *field[7];
-	char *save = line;
-	uint64_t uid;
-	int n = 0;
-
-	while (n < 7 && (field[n] = strsep(&save, ":")))
-		n++;
-	if (n < 6 || num_parse(field[2], UINT32_MAX, &uid) < 0)
-		return false;
-	if (uid != 0 && uid != getuid() && (uid < 1000 || uid >= 65534))
-		return false;
-	return has_home(path, field[5]);
-}
-
-/* True also if nobody knows: whose limits are too low mounts nothing. */
-static bool is_home(const char *path)
-{
-	FILE *f;
-	char *line = NULL;
-	size_t cap = 0;
-	bool found = has_home(path, getenv("HOME"));
-
-	/* /home/NAME, whoever that is. */
-	if (strncmp(path, "/home/", 6) == 0 && !strchr(path + 6, '/'))
-		return true;
-	if (found)
-		return true;
-	f = fopen("/etc/passwd", "re");
-	if (!f)
-		return errno != ENOENT;
-	while (!found && getline(&line, &cap, f) >= 0)
-		found = is_home_line(line, path);
-	found = found || !feof(f);
-	free(line);
-	(void)fclose(f);
-	return found;
-}
-
-static const char *credential_of(int fd)
-{
-	struct stat st;
-
-	for (size_t i = 0; never_credentials[i]; i++)
-		if (fstatat(fd, never_credentials[i], &st,
-			    AT_SYMLINK_NOFOLLOW) == 0)
-			return never_credentials[i];
-	return NULL;
-}
-
 /*
  * The real path of what may not exist yet: that of the nearest directory above
  * it that does, and the rest as it is. The first run makes it, inside what it
@@ -119,6 +52,76 @@ static bool real_place(const char *path, char *ret, size_t size)
 	}
 	return snprintf(ret, size, "%s%s", strcmp(real, "/") == 0 ? "" : real,
 			path + at) < (int)size;
+}
+
+/* A home directory lies at `path` or below it, or will when it is made. */
+static bool has_home(const char *path, const char *home, bool is_new)
+{
+	char real[PATH_MAX];
+
+	if (!home || home[0] != '/' || strcmp(home, "/") == 0)
+		return false;
+	if (realpath(home, real))
+		return path_is_below(real, path);
+	if (is_new && errno == ENOENT)
+		return !real_place(home, real, sizeof(real)) ||
+		       path_is_below(real, path);
+	/* Out of sight it is where it says; without means nobody knows. */
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		return true;
+	return errno == EACCES && path_is_below(home, path);
+}
+
+/* One line of /etc/passwd: a person's home, root's or our own. */
+static bool is_home_line(char *line, const char *path, bool is_new)
+{
+	char *field[7];
+	char *save = line;
+	uint64_t uid;
+	int n = 0;
+
+	while (n < 7 && (field[n] = strsep(&save, ":")))
+		n++;
+	if (n < 6 || num_parse(field[2], UINT32_MAX, &uid) < 0)
+		return false;
+	if (uid != 0 && uid != getuid() && (uid < 1000 || uid >= 65534))
+		return false;
+	return has_home(path, field[5], is_new);
+}
+
+/* True also if nobody knows: whose limits are too low mounts nothing. */
+static bool is_home(const char *path, bool is_new)
+{
+	FILE *f;
+	char *line = NULL;
+	size_t cap = 0;
+	bool found = has_home(path, getenv("HOME"), is_new);
+
+	/* /home/NAME, whoever that is. */
+	if (strncmp(path, "/home/", 6) == 0 && !strchr(path + 6, '/'))
+		return true;
+	if (found)
+		return true;
+	f = fopen("/etc/passwd", "re");
+	if (!f)
+		return errno != ENOENT;
+	while (!found && getline(&line, &cap, f) >= 0)
+		found = is_home_line(line, path, is_new);
+	found = found || !feof(f);
+	free(line);
+	(void)fclose(f);
+	return found;
+}
+
+static const char *credential_of(int fd)
+{
+	struct stat st;
+
+	for (size_t i = 0; never_credentials[i]; i++)
+		if (fstatat(fd, never_credentials[i], &st,
+			    AT_SYMLINK_NOFOLLOW) == 0)
+			return never_credentials[i];
+	return NULL;
 }
 
 static void hold_against(struct request_mount *m, const char *state)
@@ -296,7 +299,7 @@ int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
 	look_at_state(ret, ask->state);
 	look_at_policy(ask, facts, ret);
 	if (facts->is_dir) {
-		ret->is_home = is_home(facts->path);
+		ret->is_home = is_home(facts->path, false);
 		ret->credential = credential_of(fd);
 		if (ask->is_rw)
 			look_at_names(fd, facts);
@@ -323,6 +326,107 @@ static void look_at_overwriting(const struct policy *policy,
 	m->not_protected = facts->reason[0] ? facts->reason : NULL;
 }
 
+/*
+ * From what is known of the directory above it to what will be true of `path`,
+ * which is not there.
+ */
+static int look_ahead(const struct mount_ask *ask, const char *path,
+		      struct mount_facts *facts, struct request_mount *ret,
+		      struct err *err)
+{
+	if (!facts->may_write)
+		return err_set(err, EACCES,
+			       "'%.300s' cannot be made: you may not write to "
+			       "'%.100s'",
+			       ask->source, facts->path);
+	if (path != facts->path &&
+	    snprintf(facts->path, sizeof(facts->path), "%s", path) >=
+		    (int)sizeof(facts->path))
+		return err_set(err, ENAMETOOLONG, "the path is too long");
+	facts->dev = 0;
+	facts->ino = MOUNT_MISSING;
+	facts->reason[0] = '\0';
+	ret->source = ask->source;
+	ret->is_home = is_home(facts->path, true);
+	ret->credential = NULL;
+	ret->is_policy = false;
+	ret->not_protected = NULL;
+	look_at_state(ret, ask->state);
+	return 0;
+}
+
+/*
+ * The path that `source`, which is not there, will have: that of the nearest
+ * directory above it that is, and the rest by its text, which has no links.
+ */
+static int place_to_be(const char *source, char *ret, size_t size,
+		       struct err *err)
+{
+	const char *top = source[0] == '/' ? "/" : ".";
+	char part[PATH_MAX];
+	size_t at = strlen(source);
+	struct stat st;
+
+	if (at >= sizeof(part))
+		return err_set(err, ENAMETOOLONG, "the path is too long");
+	memcpy(part, source, at + 1);
+	while (!realpath(at ? part : top, ret)) {
+		if (errno != ENOENT || at == 0)
+			return err_errno(err, errno, "open '%s'", source);
+		while (at > 0 && part[at - 1] == '/')
+			part[--at] = '\0';
+		if (at > 0 && lstat(part, &st) == 0)
+			return err_set(err, ENOENT,
+				       "'%.300s' is a link that leads nowhere",
+				       part);
+		while (at > 0 && part[at - 1] != '/')
+			part[--at] = '\0';
+	}
+	if (strcmp(ret, "/") == 0)
+		ret[0] = '\0';
+	for (const char *p = source + at; *p;) {
+		size_t n = strcspn(p, "/");
+
+		if (!enter(ret, size, p, n))
+			return err_set(err, ENAMETOOLONG,
+				       "the path is too long");
+		p += n + (p[n] == '/');
+	}
+	if (!ret[0])
+		(void)strcpy(ret, "/");
+	return 0;
+}
+
+int place_look(const struct mount_ask *ask, struct mount_facts *facts,
+	       struct request_mount *ret, struct err *err)
+{
+	char first[PATH_MAX];
+	char path[PATH_MAX];
+	char above[PATH_MAX];
+	struct mount_ask other = *ask;
+	struct stat st;
+	int r;
+
+	if (stat(ask->source, &st) == 0 || errno != ENOENT)
+		return mount_look(ask, facts, ret, err);
+	/* Twice: ".." in what is missing may lead to what is not. */
+	if (place_to_be(ask->source, first, sizeof(first), err) < 0 ||
+	    place_to_be(first, path, sizeof(path), err) < 0)
+		return -err->code;
+	memcpy(above, path, sizeof(above));
+	while (stat(above, &st) < 0 && errno == ENOENT) {
+		char *slash = strrchr(above, '/');
+
+		slash[slash == above] = '\0';
+	}
+	other.source = above;
+	r = mount_look(&other, facts, ret, err);
+	ret->source = ask->source;
+	if (r < 0 || strcmp(above, path) == 0)
+		return r;
+	return look_ahead(ask, path, facts, ret, err);
+}
+
 /* It will be made, in a directory that is there. */
 static int look_above(const struct mount_ask *ask, struct mount_facts *facts,
 		      struct request_mount *ret, struct err *err)
@@ -346,13 +450,7 @@ static int look_above(const struct mount_ask *ask, struct mount_facts *facts,
 	if (snprintf(facts->path + n, sizeof(facts->path) - n, "%s%s",
 		     n > 1 ? "/" : "", name) >= (int)(sizeof(facts->path) - n))
 		return err_set(err, ENAMETOOLONG, "the path is too long");
-	/* What is true of the one above, and not of this. */
-	ret->source = ask->source;
-	ret->is_home = false;
-	ret->credential = NULL;
-	facts->reason[0] = '\0';
-	look_at_state(ret, ask->state);
-	return 0;
+	return look_ahead(ask, facts->path, facts, ret, err);
 }
 
 int copy_look(const char *dir, const struct policy *policy,
@@ -377,6 +475,9 @@ int copy_look(const char *dir, const struct policy *policy,
 		r = mount_look(&ask, facts, ret, err);
 	if (r < 0)
 		return r;
+	if (!facts->is_dir)
+		return err_set(err, ENOTDIR, "'%.300s' is not a directory",
+			       dir);
 	/* Links and the like there are replaced, not followed. */
 	if (facts->is_dir && strncmp(facts->reason, "the policy", 10) != 0)
 		facts->reason[0] = '\0';

@@ -21,10 +21,13 @@ struct mount_ask {
 	const char *state; /* Cordon's, without links; NULL: our own */
 };
 
+/* The number that no file has. */
+#define MOUNT_MISSING UINT64_MAX
+
 struct mount_facts {
 	char path[4096]; /* without links */
 	uint64_t dev;
-	uint64_t ino;
+	uint64_t ino; /* or MOUNT_MISSING: it is not there yet */
 	bool is_dir;
 	bool is_ours;     /* who we are owns it */
 	bool may_write;   /* and we may write to it */
@@ -44,4 +47,11 @@ int copy_look(const char *dir, const struct policy *policy,
 
 /* `ret` points into `facts` and `ask`. -errno if it is not there. */
 int mount_look(const struct mount_ask *ask, struct mount_facts *facts,
+	       struct request_mount *ret, struct err *err);
+
+/*
+ * The same of a directory that need not be there yet: then of what it will be,
+ * below the nearest one that is. -errno also if it cannot be made.
+ */
+int place_look(const struct mount_ask *ask, struct mount_facts *facts,
 	       struct request_mount *ret, struct err *err);

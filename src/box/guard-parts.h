@@ -11,6 +11,9 @@
 int guard_no_memory(struct err *err);
 int guard_denied(struct guard *g, struct err *err, const char *text);
 char *guard_own(struct guard *g, const char *text);
+/* What must not be changed in a writable directory is covered, or watched. */
+int guard_protect_dir(struct guard *g, const struct spec_bind *b,
+		      const char *given, struct err *err);
 
 /* guard-sweep.c: the owner's rights to a directory, for as long as we look */
 int guard_unlock_dir(int dir);
@@ -27,6 +30,11 @@ void guard_links_sweep(int dir, const char *source, uint64_t since,
 /* guard-volumes.c: what of an image's root can be written */
 int guard_add_volumes(struct guard *g, struct err *err);
 
+/* guard-lower.c: what is above what a box has, besides the policy's numbers */
+int guard_lower(struct guard *g, struct err *err);
+/* What whoever starts us does not have, a box does not have either. */
+int guard_lower_here(struct guard *g, struct err *err);
+
 /* guard-add.c: the policy's volumes, places, variables and limits */
 bool guard_has_target(const struct cordon_spec *s, const char *path);
 int guard_add_bind(struct guard *g, const char *source, const char *target,
@@ -37,6 +45,8 @@ int guard_add_mounts(struct guard *g, size_t *ret_first, struct err *err);
 int guard_add_places(struct guard *g, struct err *err);
 int guard_add_envs(struct guard *g, struct err *err);
 void guard_tighten(struct guard *g);
+/* What is not as it was asked for, and is told. */
+int guard_add_notes(struct guard *g, struct err *err);
 
 /*
  * What is to be run against the policy's `commands` (line.h): spec->line and

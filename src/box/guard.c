@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "box/guard-parts.h"
+#include "box/work-bind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,6 +92,15 @@ static int check_owner(struct guard *g, const struct spec_bind *b,
 	return guard_denied(g, err, text);
 }
 
+/* Of all that is mounted only a work_dir is made where it is missing. */
+static int look_at(const struct spec_bind *b, const struct mount_ask *ask,
+		   struct mount_facts *facts, struct request_mount *ret,
+		   struct err *err)
+{
+	return b->is_work_dir ? place_look(ask, facts, ret, err)
+			      : mount_look(ask, facts, ret, err);
+}
+
 static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		      struct err *err)
 {
@@ -112,9 +122,10 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 					       .policy_name = g->policy_name,
 					       .state = state };
 
-		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
+		if (look_at(b, &ask, &q->facts[i], &q->mounts[i], err) < 0) {
 			g->refused = REFUSED_INVALID;
-			return err_wrap(err, "volume");
+			return err_wrap(err,
+					b->is_work_dir ? "work_dir" : "volume");
 		}
 		if (b->mode == BIND_RW && i < declared &&
 		    check_owner(g, b, &q->facts[i], err) < 0)
@@ -140,6 +151,7 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 			g->refused = REFUSED_INVALID;
 			return err_wrap(err, "workspace");
 		}
+		q->mounts[i].word = "workspace";
 		s->workspace = guard_own(g, q->facts[i].path);
 		s->workspace_dev = q->facts[i].dev;
 		s->workspace_ino = q->facts[i].ino;
@@ -183,8 +195,12 @@ static void ask_rest(const struct guard *g, struct question *q)
 	struct policy_request *req = &q->req;
 
 	for (size_t i = 0; i < s->n_tmpfs; i++)
-		q->places[i] = (struct request_place){ s->tmpfs[i].target,
-						       s->tmpfs[i].size };
+		q->places[i] = (struct request_place){
+			.path = s->tmpfs[i].target,
+			.size = s->tmpfs[i].size,
+			.is_stated = s->tmpfs[i].has_size,
+			.ret_size = g->by ? &g->spec->tmpfs[i].size : NULL,
+		};
 	req->places = q->places;
 	req->n_places = s->n_tmpfs;
 	for (int i = 0; i < WIRE_LAYERS; i++)
@@ -266,8 +282,8 @@ static int watch_dir(struct guard *g, const struct spec_bind *b,
 	return w->source ? 0 : guard_no_memory(err);
 }
 
-static int protect_dir(struct guard *g, const struct spec_bind *b,
-		       const char *given, struct err *err)
+int guard_protect_dir(struct guard *g, const struct spec_bind *b,
+		      const char *given, struct err *err)
 {
 	uint64_t missing = 0;
 
@@ -312,8 +328,10 @@ static int protect(struct guard *g, const struct question *q, struct err *err)
 	for (size_t i = 0; i < n; i++) {
 		const struct spec_bind b = g->spec->binds[i];
 
+		/* What is still to be made: guard_make(). */
 		if (b.mode == BIND_RW && q->facts[i].is_dir &&
-		    protect_dir(g, &b, q->mounts[i].source, err) < 0)
+		    b.ino != MOUNT_MISSING &&
+		    guard_protect_dir(g, &b, q->mounts[i].source, err) < 0)
 			return -err->code;
 	}
 	return 0;
@@ -339,6 +357,59 @@ static int copy_spec(struct guard *g, struct err *err)
 	return 0;
 }
 
+/* Whether the workspace that is copied in has what is mounted at `target`. */
+static bool is_copied_over(const struct cordon_spec *s, const char *target)
+{
+	char path[8192];
+	struct stat st;
+
+	if (!path_is_below(target, "/workspace"))
+		return false;
+	(void)snprintf(path, sizeof(path), "%s%s", s->workspace,
+		       target + strlen("/workspace"));
+	return lstat(path, &st) == 0 || errno != ENOENT;
+}
+
+/*
+ * What is copied in never reaches the host: through a volume at the workspace,
+ * or below it, it would be written there, over what it has. As it is packed
+ * each name is held against them again (workspace.c).
+ */
+static int check_copied_in(struct guard *g, struct err *err)
+{
+	const struct cordon_spec *s = g->spec;
+
+	for (size_t i = 0; s->workspace && i < s->n_binds; i++) {
+		const char *target = s->binds[i].target;
+
+		if (!is_copied_over(s, target))
+			continue;
+		g->refused = REFUSED_INVALID;
+		return err_set(err, EINVAL,
+			       "workspace: '%.150s' would be copied into the "
+			       "volume at '%.150s'; give one of them, or mount "
+			       "the volume outside /workspace",
+			       s->workspace, target);
+	}
+	for (size_t i = 0; s->workspace && i < s->n_tmpfs; i++)
+		if (s->tmpfs[i].is_ro &&
+		    is_copied_over(s, s->tmpfs[i].target)) {
+			g->refused = REFUSED_INVALID;
+			return err_set(err, EINVAL,
+				       "workspace: it cannot be copied to "
+				       "'%.150s', a tmpfs that is ro",
+				       s->tmpfs[i].target);
+		}
+	return 0;
+}
+
+static int add_mounts(struct guard *g, size_t *ret_first, struct err *err)
+{
+	return guard_add_mounts(g, ret_first, err) < 0
+		       ? -err->code
+		       : check_copied_in(g, err);
+}
+
 static int decide(struct guard *g, struct question *q, struct err *err)
 {
 	bool no_mounts = g->by && g->by->is_exec;
@@ -349,7 +420,7 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		n++;
 	if (n > 64)
 		return err_set(err, E2BIG, "more than 64 protected names");
-	if (guard_add_mounts(g, &declared, err) < 0)
+	if (add_mounts(g, &declared, err) < 0)
 		return -err->code;
 	if (guard_image_names(g, &q->images, err) < 0)
 		return -err->code;
@@ -373,7 +444,7 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 		return guard_denied(g, err, "a run under a policy is recorded");
 	if (g->policy) {
 		guard_tighten(g);
-		if (guard_add_places(g, err) < 0)
+		if (guard_lower(g, err) < 0 || guard_add_places(g, err) < 0)
 			return -err->code;
 	}
 	if (g->image && !no_mounts && guard_add_volumes(g, err) < 0)
@@ -390,42 +461,9 @@ static int decide(struct guard *g, struct question *q, struct err *err)
 	return guard_commands(g, err);
 }
 
-/*
- * Before the box lives: what it can write on the host might be, or lie above,
- * such a directory, and a link there would lead us anywhere.
- */
-static int open_copies(struct guard *g, struct err *err)
-{
-	for (size_t i = 0; i < g->spec->n_copies; i++) {
-		const char *dir = g->spec->copies[i].dir;
-		_cleanup_fd_ int fd = NO_FD;
-		char path[4096];
-
-		(void)mkdir(dir, 0777);
-		fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0) {
-			g->refused = REFUSED_INVALID;
-			return err_errno(err, errno, "copy-out: open '%s'",
-					 dir);
-		}
-		if (fd_path(fd, path, sizeof(path)) < 0 ||
-		    strcmp(path, dir) != 0)
-			return err_set(err, ESTALE,
-				       "copy-out: '%s' is no longer what it "
-				       "was a moment ago",
-				       dir);
-		g->copies[g->n_copies++] = take_fd(&fd);
-	}
-	return 0;
-}
-
 int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err)
 {
-	int r = guard_judge(s, ret, err);
-
-	if (r == 0)
-		r = guard_ask(ret, err);
-	return r < 0 ? r : open_copies(ret, err);
+	return guard_judge(s, ret, err) < 0 ? -err->code : guard_ask(ret, err);
 }
 
 /*
@@ -486,9 +524,13 @@ static int judge_whole(struct guard *g, struct err *err)
 		return -err->code;
 	r = guard_image(g, err);
 	if (r == 0)
+		r = guard_add_work_dir(g, err);
+	if (r == 0)
 		r = decide(g, q, err);
 	if (r == 0)
 		r = guard_groups(g, err);
+	if (r == 0)
+		r = guard_add_notes(g, err);
 	strv_done(&q->images);
 	free(q->facts);
 	free(q->copy_facts);
@@ -529,6 +571,8 @@ void guard_done(struct guard *g)
 	policy_free(g->owned_policy);
 	free(g->policy_name);
 	strv_done(&g->owned);
+	strv_done(&g->made);
 	strv_done(&g->notes);
+	strv_done(&g->lowered);
 	memset(g, 0, sizeof(*g));
 }

@@ -7,6 +7,7 @@
  * tightened. Every face starts a run through here.
  *
  *	guard_open()    facts, decision, a tightened spec
+ *	guard_make()    directories that it wants on the host
  *	...             the run, with guard.spec
  *	guard_sweep()   when the box is dead: what it must not have made
  *	guard_done()
@@ -20,6 +21,7 @@
  */
 
 #include <stdbool.h>
+#include <sys/resource.h>
 
 #include "base/err.h"
 #include "base/strv.h"
@@ -50,6 +52,12 @@ struct guard_by {
 	const char *policy_name;
 	const char *state; /* the daemon's own, without links */
 	bool clamps;       /* numbers above a ceiling are lowered */
+	/*
+	 * Of a face that does so at all: what is above what a box has in any
+	 * case counts as well, and is lowered or denied (guard-lower.c).
+	 */
+	bool judges_rest;
+	const struct rlimit *limits; /* WIRE_RLIMITS: what a box's keeper has */
 	/* A program more: mounts and hosts were judged with the box. */
 	bool is_exec;
 	bool may_not_mount; /* we are not who asks, and cannot be */
@@ -76,12 +84,14 @@ struct guard {
 	struct err image_err;    /* why it cannot be had */
 	struct strv merged;      /* its command and the request's */
 	struct strv owned;
-	struct strv notes; /* what of it is not done, for spec->notes */
+	struct strv notes;   /* what of it is not done, for spec->notes */
+	struct strv lowered; /* name, asked, given, name ...; no numbers of p */
 	struct guard_watch watches[SPEC_MAX_ITEMS];
 	size_t n_watches;
 	/* Where results go, opened before the box could put a link there. */
 	int copies[SPEC_MAX_ITEMS];
 	size_t n_copies;
+	struct strv made; /* directories of the host, parents first */
 };
 
 /*
@@ -90,6 +100,16 @@ struct guard {
  * the policy could not be read. In all cases guard_done() releases.
  */
 int guard_open(const struct cordon_spec *s, struct guard *ret, struct err *err);
+
+/*
+ * When everything else was found right: makes the work_dir where it is missing,
+ * and makes and opens the directories that results go to. As guard_open(); what
+ * was made stays until guard_unmake() takes it back, which leaves alone what
+ * somebody has put something in.
+ */
+bool guard_has_to_make(const struct guard *g);
+int guard_make(struct guard *g, struct err *err);
+void guard_unmake(struct guard *g);
 
 /* The same without asking anybody: ret->verdict may be DECISION_ASK. */
 int guard_judge(const struct cordon_spec *s, struct guard *ret,

@@ -103,3 +103,10 @@ struct cordon_job *job_next(const struct cordon_job *j);
 
 /* What is run: the caller's spec, tightened by its policy. */
 const struct cordon_spec *job_spec(const struct cordon_job *j);
+/* How it stands: the runs of blocks that are over. */
+const struct cordon_result *job_result(const struct cordon_job *j);
+/*
+ * Lets a stream (1, 2) wait in its pipe, so that the program waits too when
+ * that is full; at the end of a block it is read all the same.
+ */
+void job_hold(struct cordon_job *j, int stream, bool is_held);

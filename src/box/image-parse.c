@@ -174,27 +174,37 @@ static int read_head(const struct value *v, struct box_image *ret)
 
 /*
  * By name first; by the beginning of an id only if that is of one image alone.
+ * What is a name and the beginning of another one's id is neither, if it is
+ * long enough that it can have been taken from an id.
  */
 static int choose(const struct value *images, const struct image_wanted *w,
 		  const char *text, struct value *ret, struct err *err)
 {
 	struct value none;
 	struct value item;
+	bool is_named = false;
 	int by_id = 0;
 
 	for (struct walk k = walk_start(images); walk_next(&k, &none, &item);) {
 		struct box_image head = { 0 };
 		int r = read_head(&item, &head);
-		bool is_it = r == 0 && has_name(&head, w);
+		bool is_it = r == 0 && !is_named && has_name(&head, w);
 
-		if (is_it || (r == 0 && has_id(&head, w) && by_id++ == 0))
+		if (is_it ||
+		    (r == 0 && has_id(&head, w) && by_id++ == 0 && !is_named))
 			*ret = item;
+		is_named = is_named || is_it;
 		strv_done(&head.names);
 		if (r < 0)
 			return image_corrupt(err, "index.json");
-		if (is_it)
-			return 0;
 	}
+	if (is_named && by_id > 0 && strlen(w->digits) >= IMAGE_ID_SHORT)
+		return err_set(err, IMAGE_AMBIGUOUS,
+			       "more than one image is meant by '%.64s': it is "
+			       "a name, and the beginning of an id",
+			       text);
+	if (is_named)
+		return 0;
 	if (by_id > 1)
 		return err_set(err, IMAGE_AMBIGUOUS,
 			       "more than one image has an id that begins with "

@@ -20,12 +20,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/hex.h"
 #include "base/io.h"
 #include "base/util.h"
 #include "box/capture.h"
@@ -35,6 +33,7 @@
 #include "box/message.h"
 #include "box/policy-load.h"
 #include "box/prepare.h"
+#include "box/work-bind.h"
 #include "box/recorder.h"
 #include "box/result.h"
 #include "box/spec.h"
@@ -88,6 +87,24 @@ struct cordon_job *job_next(const struct cordon_job *j)
 const struct cordon_spec *job_spec(const struct cordon_job *j)
 {
 	return j->spec;
+}
+
+const struct cordon_result *job_result(const struct cordon_job *j)
+{
+	return j->result;
+}
+
+void job_hold(struct cordon_job *j, int stream, bool is_held)
+{
+	int fd = stream == 1 ? j->out : j->err;
+	struct epoll_event ev = { .events = EPOLLIN,
+				  .data.u32 = stream == 1 ? TO_OUT : TO_ERR };
+
+	/* Not only without events: an end is always told, again and again. */
+	if (fd >= 0)
+		(void)epoll_ctl(j->epoll,
+				is_held ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, fd,
+				&ev);
 }
 
 static int get_fd(const struct cordon_job *j)
@@ -216,6 +233,7 @@ static struct run *add_run(struct cordon_job *j, const struct wire_outcome *o)
 		run->code_file = strdup(j->prep.code_files[r->n_runs]);
 	capture_init(&j->out_cap, j->spec->output);
 	capture_init(&j->err_cap, j->spec->output);
+	j->has_flooded = false;
 	r->n_runs++;
 	r->not_enforced |= o->not_enforced;
 	return run;
@@ -225,6 +243,24 @@ static void append_both(struct cordon_job *j, const char *text)
 {
 	if (j->result->has_output)
 		capture_add(&j->both_cap, text, strlen(text));
+}
+
+/* For readers that only look at text. */
+static void append_end(struct cordon_job *j, const struct run *run,
+		       const char *after)
+{
+	const char *words = NULL;
+
+	if (run->verdict.cause == CAUSE_TIMEOUT)
+		words = "\nTimeout";
+	else if (run->verdict.cause == CAUSE_CANCELLED)
+		words = "\nCode execution was cancelled.";
+	else if (run->verdict.cause == CAUSE_DENIED)
+		words = run->outcome.err.text;
+	if (!words)
+		return;
+	append_both(j, words);
+	append_both(j, after);
 }
 
 /*
@@ -255,6 +291,16 @@ static void give_way(const struct cordon_job *j)
 		(void)sched_yield();
 }
 
+/* Nothing was started: then nothing was made for it either. */
+static bool has_not_begun(const struct cordon_result *r)
+{
+	enum cause cause = r->runs[0].verdict.cause;
+
+	return r->n_runs == 1 &&
+	       (cause == CAUSE_SETUP || cause == CAUSE_NOT_FOUND ||
+		cause == CAUSE_DENIED || cause == CAUSE_INVALID);
+}
+
 static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 {
 	struct cordon_result *r = j->result;
@@ -268,17 +314,16 @@ static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
 	if (run->verdict.cause == CAUSE_CANCELLED)
 		r->cancel_reason = atomic_exchange(&j->cancel_reason, NULL);
 	r->message = message_of(run, j->spec, r->cancel_reason);
-	if (run->verdict.cause == CAUSE_TIMEOUT)
-		append_both(j, "\nTimeout");
-	else if (run->verdict.cause == CAUSE_CANCELLED)
-		append_both(j, "\nCode execution was cancelled.");
-	else if (run->verdict.cause == CAUSE_DENIED && r->message)
-		append_both(j, r->message);
+	append_end(j, run, "");
 	stream_take(&r->output, &j->both_cap);
 	if (work >= 0 && !(j->spec->no_files && j->spec->n_copies == 0))
 		workspace_collect(work, j->spec, j->guard.copies, &j->prep,
 				  &r->files, &r->warnings);
-	message_truncation(run, &r->warnings);
+	if (!o->err.code)
+		work_dir_clean(j->spec, &j->prep, &r->warnings);
+	if (has_not_begun(r))
+		guard_unmake(&j->guard);
+	message_truncation(r, &r->warnings);
 	egress_end(&j->egress, o);
 	guard_sweep(&j->guard, &r->violations);
 	give_way(j);
@@ -318,7 +363,7 @@ void job_take(struct cordon_job *j, const struct wire_msg *msg, int *fds,
 			j->events.started(j->arg, j->spec->tty ? j->out : -1);
 	} else if (msg->type == WIRE_BLOCK) {
 		drain(j);
-		(void)add_run(j, &msg->outcome);
+		append_end(j, add_run(j, &msg->outcome), "\n");
 		(void)io_send(j->handle->sock, &next, sizeof(next), NULL, 0);
 	} else if (msg->type == WIRE_OVER || msg->type == WIRE_ENDED) {
 		if (!j->is_over)
@@ -446,15 +491,13 @@ static int new_result(struct cordon_job *j, struct err *err)
 	const struct cordon_spec *s = j->spec;
 	size_t n = MAX(s->n_blocks, 1);
 	struct cordon_result *r = calloc(1, sizeof(*r));
-	unsigned char raw[16] = { 0 };
 
 	if (!r || !(r->runs = calloc(n, sizeof(*r->runs)))) {
 		free(r);
 		return err_set(err, ENOMEM, "out of memory");
 	}
 	j->result = r;
-	(void)!getrandom(raw, sizeof(raw), 0);
-	hex_format(raw, sizeof(raw), r->id);
+	result_new_id(r);
 	r->has_output = s->n_blocks > 0;
 	result_take_limits(r, s);
 	r->name = s->name ? strdup(s->name) : NULL;
@@ -472,12 +515,17 @@ static void refuse(struct cordon_job *j, const struct err *why)
 		[REFUSED_INVALID] = { CAUSE_INVALID, 125, 0 },
 	};
 	struct cordon_result *r = j->result;
+	size_t block = j->spec->n_blocks > 1 ? j->prep.block : 0;
 
+	guard_unmake(&j->guard);
 	r->runs[0].verdict = verdicts[j->prep.refused];
 	if (j->prep.exit_code)
 		r->runs[0].verdict.exit_code = j->prep.exit_code;
 	r->n_runs = 1;
-	r->message = strdup(why->text);
+	if (!block)
+		r->message = strdup(why->text);
+	else if (asprintf(&r->message, "block %zu: %s", block, why->text) < 0)
+		r->message = NULL;
 	append_both(j, why->text);
 	stream_take(&r->output, &j->both_cap);
 	record_end(j);
@@ -508,7 +556,9 @@ static int send_run(struct cordon_job *j, struct err *err)
 	for (int i = 2; i < 6; i++)
 		fd_close(&fds[i]);
 	fd_close(&j->prep.box);
-	fd_close(&j->prep.work);
+	/* What was put into the workspace is held against what is left. */
+	if (j->prep.n_placed == 0 || j->spec->no_files)
+		fd_close(&j->prep.work);
 	return r;
 }
 
@@ -586,6 +636,17 @@ static void send_ahead(struct cordon_job *j)
 	c->turn(c->turn_arg);
 }
 
+/* Directories of the host come when nothing of the request is wrong. */
+static int make_places(struct cordon_job *j, struct err *err)
+{
+	if (prepare_check(j->spec, &j->prep, err) < 0)
+		return -err->code;
+	if (guard_make(&j->guard, err) == 0)
+		return 0;
+	j->prep.refused = j->guard.refused;
+	return -err->code;
+}
+
 /* What is to be prepared, with the way out that the policy gives it. */
 static int prepare_all(struct cordon_job *j, struct err *err)
 {
@@ -594,6 +655,8 @@ static int prepare_all(struct cordon_job *j, struct err *err)
 		return err_stage(err, "gate");
 	if (j->egress.is_open)
 		j->guard.spec->egress = &j->egress.spec;
+	if (guard_has_to_make(&j->guard) && make_places(j, err) < 0)
+		return -err->code;
 	return prepare(j->spec, &j->prep, err);
 }
 
@@ -651,6 +714,16 @@ static int job_begin(struct cordon_job *j, struct err *err)
 	return 0;
 }
 
+/* Of files that are ours, which the box's own limits do not concern. */
+static void explain(struct err *err)
+{
+	size_t len = strlen(err->text);
+
+	if (err->code == EFBIG)
+		(void)snprintf(err->text + len, sizeof(err->text) - len, "%s",
+			       MESSAGE_FILE_SIZE);
+}
+
 static struct cordon_result *end(struct cordon_job *j)
 {
 	struct cordon_result *r;
@@ -703,6 +776,8 @@ struct cordon_job *job_start(struct cordon *c, const struct cordon_spec *s,
 		j->events = *events;
 	j->arg = arg;
 	if (job_begin(j, err) < 0) {
+		explain(err);
+		guard_unmake(&j->guard);
 		job_free(j);
 		return NULL;
 	}

@@ -60,6 +60,31 @@ const struct lang *lang_at(size_t i)
 	return i < ARRAY_SIZE(table) ? &table[i] : NULL;
 }
 
+/* Goes to the first letter; the length from there to the last. */
+static size_t trimmed(const char **name)
+{
+	static const char space[] = " \t\r\n\v\f";
+	size_t len;
+
+	*name += strspn(*name, space);
+	len = strlen(*name);
+	while (len > 0 && strchr(space, (*name)[len - 1]))
+		len--;
+	return len;
+}
+
+char *lang_trimmed(const char *name)
+{
+	size_t len = trimmed(&name);
+	char *text = strndup(name, len);
+
+	/* It is also the program's name. */
+	if (text && lang_exact_program(text))
+		for (char *p = text; *p; p++)
+			*p = (char)tolower((unsigned char)*p);
+	return text;
+}
+
 const char *lang_exact_program(const char *name)
 {
 	static const char prefix[] = "python3.";
@@ -75,8 +100,15 @@ const char *lang_exact_program(const char *name)
 	return *p ? NULL : name;
 }
 
-const struct lang *lang_find(const char *name)
+const struct lang *lang_find(const char *said)
 {
+	char name[32] = "";
+	size_t len = trimmed(&said);
+
+	if (len >= sizeof(name))
+		return NULL;
+	memcpy(name, said, len);
+	name[len] = '\0';
 	if (lang_exact_program(name))
 		return &table[0];
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)

@@ -23,5 +23,11 @@ const struct lang *lang_of_file(const char *path);
 /* The i-th language, NULL past the last. */
 const struct lang *lang_at(size_t i);
 
+/*
+ * The name without what is around it, as it is kept; the caller frees it. NULL
+ * without memory.
+ */
+char *lang_trimmed(const char *name);
+
 /* Exact program for names such as python3.11, NULL otherwise. */
 const char *lang_exact_program(const char *name);

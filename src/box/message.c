@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "box/message.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static void limit(struct buf *b, const struct run *run,
 	switch (run->verdict.cause) {
 	case CAUSE_TIMEOUT:
 		buf_puts(b, "ended after ");
-		put_time(b, total ? s->total_us : s->timeout_us);
+		put_time(b, total ? spec_total_us(s) : s->timeout_us);
 		buf_printf(b, " (--%s raises it)",
 			   total ? "total-timeout" : "timeout");
 		break;
@@ -76,6 +77,8 @@ static void limit(struct buf *b, const struct run *run,
 			   s->pids);
 		break;
 	case CAUSE_DISK:
+		if (run->outcome.err.code)
+			buf_printf(b, "%s: ", run->outcome.err.text);
 		buf_puts(b, "a writable place was full (--disk for "
 			    "/workspace, --tmpfs for others), or a file too "
 			    "large (--file-size)");
@@ -88,6 +91,20 @@ static void limit(struct buf *b, const struct run *run,
 	default:
 		break;
 	}
+}
+
+/* Its compiler builds the standard library first, which the usual box is too
+ * small for. */
+static void hint(struct buf *b, const struct run *run)
+{
+	enum cause cause = run->verdict.cause;
+	size_t len = run->code_file ? strlen(run->code_file) : 0;
+
+	if (len > 3 && strcmp(run->code_file + len - 3, ".go") == 0 &&
+	    (cause == CAUSE_TIMEOUT || cause == CAUSE_MEMORY ||
+	     cause == CAUSE_DISK))
+		buf_puts(b, "; go needs about --memory 512m --tmpfs "
+			    "/tmp:size=256m --cpus 2 --timeout 2m");
 }
 
 char *message_of(const struct run *run, const struct cordon_spec *s,
@@ -118,6 +135,8 @@ char *message_of(const struct run *run, const struct cordon_spec *s,
 	case CAUSE_SETUP:
 		buf_printf(&b, "the box could not be built, in stage '%s': %s",
 			   o->err.stage, o->err.text);
+		if (o->err.code == EFBIG)
+			buf_puts(&b, MESSAGE_FILE_SIZE);
 		break;
 	case CAUSE_DENIED:
 		buf_printf(&b, "%s", o->err.text);
@@ -128,27 +147,43 @@ char *message_of(const struct run *run, const struct cordon_spec *s,
 		break;
 	default:
 		limit(&b, run, s);
+		hint(&b, run);
 		break;
 	}
 	return buf_take(&b);
 }
 
-static void truncated(const struct stream *s, const char *name,
+/* `block` from 1; 0: there is only one. */
+static bool truncated(const struct stream *s, size_t block, const char *name,
 		      struct strv *warnings)
 {
-	char line[200];
+	char which[40] = "";
+	char line[240];
 
 	if (s->missing == 0)
-		return;
+		return false;
+	if (block)
+		(void)snprintf(which, sizeof(which), "block %zu: ", block);
 	(void)snprintf(line, sizeof(line),
-		       "%s: %" PRIu64 " of %" PRIu64
+		       "%s%s: %" PRIu64 " of %" PRIu64
 		       " bytes are missing after byte %zu (--output-limit)",
-		       name, s->missing, s->total, s->cut);
+		       which, name, s->missing, s->total, s->cut);
 	(void)strv_add(warnings, line);
+	return true;
 }
 
-void message_truncation(const struct run *run, struct strv *warnings)
+void message_truncation(const struct cordon_result *r, struct strv *warnings)
 {
-	truncated(&run->out, "stdout", warnings);
-	truncated(&run->err, "stderr", warnings);
+	bool is_told = false;
+
+	for (size_t i = 0; i < r->n_runs; i++) {
+		size_t block = r->n_runs > 1 ? i + 1 : 0;
+		const struct run *run = &r->runs[i];
+
+		is_told |= truncated(&run->out, block, "stdout", warnings);
+		is_told |= truncated(&run->err, block, "stderr", warnings);
+	}
+	/* Both together can be too much where none of them is. */
+	if (r->has_output && !is_told)
+		(void)truncated(&r->output, 0, "output", warnings);
 }

@@ -18,6 +18,7 @@ int pack_init(struct pack *p, size_t head, struct err *err)
 	p->head = head;
 	p->end = head;
 	p->records = (struct wire_records){ 0 };
+	p->below = NULL;
 	p->budget = WIRE_MAX_SIZE / 2;
 	p->fd = memfd_create("cordon-spec", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (p->fd < 0)
@@ -118,6 +119,16 @@ void pack_step(struct pack *p, struct wire_work *work, const char *const *argv,
 		pack_string(p, argv[step->argv.count]);
 }
 
+void pack_step_input(struct pack *p, struct wire_work *work, const void *data,
+		     size_t len)
+{
+	struct wire_step *step = &work->steps[work->n_steps - 1];
+
+	step->flags |= WIRE_STEP_INPUT;
+	step->input = (struct wire_bytes){ .off = p->end, .len = len };
+	add(p, data, len);
+}
+
 static void align(struct pack *p)
 {
 	static const char zero[8];
@@ -128,17 +139,20 @@ static void align(struct pack *p)
 void pack_records_begin(struct pack *p)
 {
 	align(p);
-	p->records.off = p->end;
+	p->records = (struct wire_records){ .off = p->end };
 }
 
 static void record_head(struct pack *p, const struct wire_record *rec,
 			const char *path)
 {
 	struct wire_record head = *rec;
+	const char *below = p->below ? p->below : "";
+	size_t len = strlen(path);
 
-	head.path_len = (uint32_t)strlen(path);
+	head.path_len = (uint32_t)(strlen(below) + len);
 	add(p, &head, sizeof(head));
-	add(p, path, head.path_len + 1U);
+	add(p, below, head.path_len - len);
+	add(p, path, len + 1U);
 	p->records.count++;
 }
 
@@ -150,13 +164,15 @@ void pack_record(struct pack *p, const struct wire_record *rec,
 	align(p);
 }
 
-void pack_record_fd(struct pack *p, const struct wire_record *rec,
-		    const char *path, int fd)
+uint64_t pack_record_fd(struct pack *p, const struct wire_record *rec,
+			const char *path, int fd)
 {
 	uint64_t left = rec->data_len;
+	uint64_t at;
 
 	record_head(p, rec, path);
 	flush(p);
+	at = p->end;
 	while (left > 0 && !p->err.code) {
 		ssize_t n = sendfile(p->fd, fd, NULL, MIN(left, 1U << 30));
 
@@ -170,6 +186,7 @@ void pack_record_fd(struct pack *p, const struct wire_record *rec,
 	}
 	p->end += rec->data_len;
 	align(p);
+	return at;
 }
 
 int pack_seal(struct pack *p, struct wire_blob *head, uint32_t magic,

@@ -27,7 +27,8 @@ struct pack {
 	char buffer[32768];
 	struct err err;
 	struct wire_records records; /* after all strings */
-	uint64_t budget; /* bytes of file content that may still be added */
+	uint64_t budget;   /* bytes of file content that may still be added */
+	const char *below; /* put before the paths of records; NULL: nothing */
 };
 
 int pack_init(struct pack *p, size_t head, struct err *err);
@@ -41,17 +42,22 @@ struct wire_mount *pack_mount(struct pack *p, struct wire_box *box,
 			      enum wire_mount_kind kind, int flags,
 			      const char *source, const char *target);
 
-/* Adds a step. */
+/* Adds a step; and gives the last one a standard input of its own. */
 void pack_step(struct pack *p, struct wire_work *work, const char *const *argv,
 	       int flags);
+void pack_step_input(struct pack *p, struct wire_work *work, const void *data,
+		     size_t len);
 
 /* From here on only records. */
 void pack_records_begin(struct pack *p);
 void pack_record(struct pack *p, const struct wire_record *rec,
 		 const char *path, const void *data);
-/* The same with the content of `fd`, rec->data_len bytes of it. */
-void pack_record_fd(struct pack *p, const struct wire_record *rec,
-		    const char *path, int fd);
+/*
+ * The same with the content of `fd`, rec->data_len bytes of it; returns where
+ * in the blob that is.
+ */
+uint64_t pack_record_fd(struct pack *p, const struct wire_record *rec,
+			const char *path, int fd);
 
 /* Writes the structure, seals; the caller closes the memfd. */
 int pack_seal(struct pack *p, struct wire_blob *head, uint32_t magic,

@@ -319,8 +319,15 @@ static int ask_desk(const char *verb, const char *arg, struct buf *ret,
 		return r;
 	buf_init(&words, 65536);
 	r = read_both(out_r, why_r, ret, &words);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR) {
+			buf_done(&words);
+			return err_set(err, ECHILD,
+				       "how %s ended cannot be known: let this "
+				       "process not ignore SIGCHLD nor wait "
+				       "for children it did not start",
+				       DESK);
+		}
 	if (r < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		r = desk_error(&words, status, err);
 	buf_done(&words);

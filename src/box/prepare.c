@@ -21,10 +21,12 @@
 #include "box/root-host.h"
 #include "box/root-image.h"
 #include "box/root-trust.h"
+#include "box/workdir.h"
 #include "box/workspace.h"
 
-#define WORKSPACE      "/workspace"
+#define WORKSPACE      ROOT_WORKDIR
 #define INODES_PER_MIB 512
+#define SCRATCH        (64ULL << 20) /* each of /tmp and /dev/shm */
 
 static int refuse(struct prepared *ret, enum refusal why, struct err *err)
 {
@@ -86,12 +88,15 @@ static char *generated(const struct spec_block *b)
 	return strdup(name);
 }
 
-static int block_name(const struct spec_block *b, char **ret)
+static int block_name(const struct spec_block *b, char **ret, struct err *err)
 {
-	*ret = b->filename ? strdup(b->filename) : directive(b);
-	if (!*ret)
-		*ret = generated(b);
-	return *ret ? 0 : -ENOMEM;
+	_cleanup_free_ char *said = b->filename ? strdup(b->filename)
+						: directive(b);
+
+	if (said)
+		return spec_plain_filename(said, ret, err);
+	*ret = b->filename ? NULL : generated(b);
+	return *ret ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 
 /* Whether the list has a variable of the same name. */
@@ -106,12 +111,15 @@ static const char *names_env(const struct strv *list, const char *entry)
 	return NULL;
 }
 
-/* Where programs are; in an image where its PATH says, or the request's. */
+/*
+ * Where programs are: in the box, where its PATH says; the request's or else
+ * the image's. Where only listed programs exist, our own way leads to them.
+ */
 static const char *search_path(const struct cordon_spec *s)
 {
 	const char *path = NULL;
 
-	if (s->root)
+	if (s->root || !s->has_programs)
 		path = names_env(&s->env, "PATH");
 	if (s->root && !path)
 		path = names_env(&s->root->env, "PATH");
@@ -120,8 +128,12 @@ static const char *search_path(const struct cordon_spec *s)
 
 static bool has_program(const struct cordon_spec *s, const char *program)
 {
-	return s->root ? box_image_has(s->root, search_path(s), program)
-		       : root_host_has(program);
+	const char *path = search_path(s);
+
+	if (s->root)
+		return box_image_has(s->root, path, program);
+	/* Another way may lead to what is mounted: the box will see. */
+	return root_host_has(program) || strcmp(path, ROOT_PATH) != 0;
 }
 
 /* The program that the root must have for this language. */
@@ -151,14 +163,15 @@ static int check_blocks(const struct cordon_spec *s, struct prepared *ret,
 		const struct spec_block *b = &s->blocks[i];
 		_cleanup_free_ char *name = NULL;
 
+		ret->block = i + 1;
 		if (!b->lang) {
 			err_set(err, ENOENT, "unknown language %s",
 				b->lang_name);
 			return refuse(ret, REFUSED_NOT_FOUND, err);
 		}
-		if (block_name(b, &name) < 0)
-			return err_set(err, ENOMEM, "out of memory");
-		if (spec_check_filename(name, err) < 0) {
+		if (block_name(b, &name, err) < 0) {
+			if (err->code == ENOMEM)
+				return -err->code;
 			ret->exit_code = 1;
 			return refuse(ret, REFUSED_DENIED, err);
 		}
@@ -172,6 +185,7 @@ static int check_blocks(const struct cordon_spec *s, struct prepared *ret,
 			return refuse(ret, REFUSED_NOT_FOUND, err);
 		}
 	}
+	ret->block = 0;
 	return 0;
 }
 
@@ -180,6 +194,10 @@ const char *prepare_code_dir(const struct cordon_spec *s)
 	for (size_t i = 0; i < s->n_binds; i++)
 		if (strcmp(s->binds[i].target, WORKSPACE) == 0 &&
 		    s->binds[i].mode == BIND_RO)
+			return "/tmp";
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		if (strcmp(s->tmpfs[i].target, WORKSPACE) == 0 &&
+		    s->tmpfs[i].is_ro)
 			return "/tmp";
 	return WORKSPACE;
 }
@@ -190,8 +208,9 @@ static int name_blocks(const struct cordon_spec *s, struct prepared *ret,
 	for (size_t i = 0; i < s->n_blocks; i++) {
 		_cleanup_free_ char *name = NULL;
 
-		if (block_name(&s->blocks[i], &name) < 0 ||
-		    asprintf(&ret->code_files[i], "%s/%s", prepare_code_dir(s),
+		if (block_name(&s->blocks[i], &name, err) < 0)
+			return -err->code;
+		if (asprintf(&ret->code_files[i], "%s/%s", prepare_code_dir(s),
 			     name) < 0)
 			return err_set(err, ENOMEM, "out of memory");
 	}
@@ -224,10 +243,14 @@ static void block_steps(struct pack *p, struct wire_work *work,
 			argv[n++] = l->args[i];
 		argv[n++] = path;
 	}
+	for (size_t i = 0; i < b->args.n && n < MAX_ARGS - 1; i++)
+		argv[n++] = b->args.v[i];
 	for (size_t i = 0; i < s->args.n && n < MAX_ARGS - 1; i++)
 		argv[n++] = s->args.v[i];
 	argv[n] = NULL;
 	pack_step(p, work, argv, WIRE_STEP_END_BLOCK);
+	if (b->input)
+		pack_step_input(p, work, b->input, b->input_len);
 }
 
 /* Those that none of the others names. */
@@ -308,7 +331,7 @@ static void pack_shared_disk(struct pack *p, struct wire_box *box,
 			     const struct cordon_spec *s, const char *target,
 			     int flags)
 {
-	struct wire_mount *m = pack_disk(p, box, target, 64 << 20, flags);
+	struct wire_mount *m = pack_disk(p, box, target, SCRATCH, flags);
 
 	m->mode = s->stays ? 01777 : 0;
 }
@@ -323,6 +346,13 @@ static bool is_taken(const struct cordon_spec *s, const char *target)
 		if (strcmp(s->tmpfs[i].target, target) == 0)
 			return true;
 	return false;
+}
+
+uint64_t prepare_scratch(const struct cordon_spec *s, const char *target)
+{
+	if (is_taken(s, target))
+		return 0;
+	return strcmp(target, WORKSPACE) == 0 ? s->disk : SCRATCH;
 }
 
 static void pack_disks(struct pack *p, struct wire_box *box,
@@ -444,29 +474,46 @@ static int pack_steps(struct pack *p, struct wire_work *work,
 	return 0;
 }
 
-static void pack_code(struct pack *p, const struct cordon_spec *s,
-		      const struct prepared *ret)
+static void pack_block(struct pack *p, const struct cordon_spec *s,
+		       const struct spec_block *b, const char *path)
 {
-	for (size_t i = 0; i < s->n_blocks; i++) {
-		const struct wire_record rec = { .kind = WIRE_FILE,
-						 .mode = 0600,
-						 .data_len = s->blocks[i].len };
-		const char *path = ret->code_files[i];
+	const struct wire_record rec = { .kind = WIRE_FILE,
+					 .mode = 0600,
+					 .data_len = b->len };
+	const char *q = strchr(path + strlen(prepare_code_dir(s)) + 1, '/');
 
-		/* Missing directories above it. */
-		for (const char *q =
-			     strchr(path + strlen(prepare_code_dir(s)) + 1,
-				    '/');
-		     q; q = strchr(q + 1, '/')) {
-			const struct wire_record d = { .kind = WIRE_DIR,
-						       .mode = 0755 };
-			_cleanup_free_ char *dir = strndup(path,
-							   (size_t)(q - path));
+	/* Missing directories above it. */
+	for (; q; q = strchr(q + 1, '/')) {
+		const struct wire_record d = { .kind = WIRE_DIR, .mode = 0755 };
+		_cleanup_free_ char *dir = strndup(path, (size_t)(q - path));
 
-			if (dir)
-				pack_record(p, &d, dir, NULL);
-		}
-		pack_record(p, &rec, path, s->blocks[i].code);
+		if (dir)
+			pack_record(p, &d, dir, NULL);
+	}
+	pack_record(p, &rec, path, b->code);
+}
+
+/*
+ * The first block's file goes with what else is laid down; each of the others
+ * with its first step, or a block could write the next one's.
+ */
+static void pack_code(struct pack *p, struct wire_work *work,
+		      const struct cordon_spec *s, const struct prepared *ret)
+{
+	uint32_t step = 0;
+
+	if (s->n_blocks > 0)
+		pack_block(p, s, &s->blocks[0], ret->code_files[0]);
+	work->records = p->records;
+	for (size_t i = 1; i < s->n_blocks; i++) {
+		while (step < work->n_steps &&
+		       !(work->steps[step].flags & WIRE_STEP_END_BLOCK))
+			step++;
+		if (++step >= work->n_steps)
+			return; /* too many steps, which the pack knows */
+		pack_records_begin(p);
+		pack_block(p, s, &s->blocks[i], ret->code_files[i]);
+		work->steps[step].files = p->records;
 	}
 }
 
@@ -476,8 +523,9 @@ static void take_notes(const struct cordon_spec *s, struct prepared *ret)
 	if (s->is_root_replaced)
 		(void)strv_add(
 			&ret->warnings,
-			"user 0 is not given (docker.allow_root_inside); "
-			"the usual user runs it");
+			"user 0 is replaced by the policy's user "
+			"(sandbox.user, or 65534): docker.allow_root_inside "
+			"is false");
 	for (size_t i = 0; s->notes && i < s->notes->n; i++)
 		(void)strv_add(&ret->warnings, s->notes->v[i]);
 }
@@ -517,6 +565,8 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 	box.domainname = pack_string(p, s->domainname ? s->domainname : "");
 	if (pack_root(p, &box, s, only, err) < 0)
 		return refuse(ret, REFUSED_INVALID, err);
+	if (workdir_check(s, err) < 0)
+		return refuse(ret, REFUSED_INVALID, err);
 	pack_disks(p, &box, s);
 	if (!s->root && !s->has_programs)
 		box.n_ours = box.n_mounts;
@@ -525,8 +575,7 @@ static int pack_box(struct pack *p, const struct cordon_spec *s,
 			      err->code == EPERM ? REFUSED_DENIED
 						 : REFUSED_INVALID,
 			      err);
-	if (s->root)
-		root_image_places(p, &box, s);
+	root_places(p, &box, s);
 	pack_records_begin(p);
 	if (s->root)
 		root_image_files(p, s);
@@ -545,7 +594,7 @@ static int pack_work(struct pack *p, const struct cordon_spec *s,
 	if (pack_init(p, sizeof(work), err) < 0)
 		return -err->code;
 	work.times.timeout_us = s->timeout_us;
-	work.times.total_us = MAX(s->total_us, s->timeout_us);
+	work.times.total_us = spec_total_us(s);
 	work.times.cpu_time_us = s->cpu_time_us;
 	work.times.grace_us = s->grace_us;
 	if (s->continue_on_error)
@@ -556,10 +605,21 @@ static int pack_work(struct pack *p, const struct cordon_spec *s,
 	pack_records_begin(p);
 	if (s->workspace && workspace_pack(p, s, ret, err) < 0)
 		return refuse(ret, REFUSED_INVALID, err);
-	pack_code(p, s, ret);
-	work.records = p->records;
+	workdir_pack_work(p, s);
+	pack_code(p, &work, s, ret);
 	ret->work = pack_seal(p, &work.blob, WIRE_WORK_MAGIC, err);
 	return ret->work < 0 ? ret->work : 0;
+}
+
+int prepare_check(const struct cordon_spec *s, struct prepared *ret,
+		  struct err *err)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->box = NO_FD;
+	ret->work = NO_FD;
+	if (spec_check(s, err) < 0)
+		return refuse(ret, REFUSED_INVALID, err);
+	return check_blocks(s, ret, err);
 }
 
 enum { HALF_BOX = 1, HALF_WORK = 2 };
@@ -571,12 +631,7 @@ static int prepare_halves(const struct cordon_spec *s, int halves,
 	struct programs only = { 0 };
 	int r = 0;
 
-	memset(ret, 0, sizeof(*ret));
-	ret->box = NO_FD;
-	ret->work = NO_FD;
-	if (spec_check(s, err) < 0)
-		return refuse(ret, REFUSED_INVALID, err);
-	if (check_blocks(s, ret, err) < 0 || name_blocks(s, ret, err) < 0)
+	if (prepare_check(s, ret, err) < 0 || name_blocks(s, ret, err) < 0)
 		return -err->code;
 	p = malloc(sizeof(*p));
 	if (!p)
@@ -608,6 +663,44 @@ int prepare_work(const struct cordon_spec *s, struct prepared *ret,
 		 struct err *err)
 {
 	return prepare_halves(s, HALF_WORK, ret, err);
+}
+
+/* What this machine has there is what the box has. */
+static bool is_hosts(const char *path)
+{
+	static const char *const tops[] = { "/usr/", "/bin/", "/sbin/" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
+		if (strncmp(path, tops[i], strlen(tops[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool may_have(const struct cordon_spec *s, const char *program)
+{
+	if (strchr(program, '/'))
+		return s->root || !is_hosts(program) ||
+		       access(program, F_OK) == 0;
+	if (!s->root && strcmp(program, "python") == 0)
+		return has_program(s, program) || has_program(s, "python3");
+	/* A volume may lie on the way. */
+	return has_program(s, program) || s->n_binds > 0;
+}
+
+int prepare_find(const struct cordon_spec *s, struct prepared *ret,
+		 struct err *err)
+{
+	const char *program = s->command.n > 0 ? s->command.v[0]
+			      : s->n_line > 0  ? s->line[0].argv.v[0]
+					       : NULL;
+
+	if (!program || may_have(s, program))
+		return 0;
+	(void)err_set(err, ENOENT,
+		      "'%.300s' was not found in the box; its "
+		      "root is %s, and PATH is the box's own",
+		      program, s->root ? "the image" : "this machine's /usr");
+	return refuse(ret, REFUSED_NOT_FOUND, err);
 }
 
 void prepared_done(struct prepared *p)

@@ -29,6 +29,7 @@ struct placed {
 	char *path; /* below /workspace */
 	int64_t mtime_ns;
 	uint64_t size;
+	uint64_t at; /* its content, in the blob of the work */
 };
 
 struct prepared {
@@ -36,11 +37,19 @@ struct prepared {
 	int work;
 	enum refusal refused;
 	int exit_code;                     /* of a refusal, 0: the usual one */
+	size_t block;                      /* that was refused; 0: none was */
 	char *code_files[SPEC_MAX_BLOCKS]; /* in the box */
-	struct placed *placed;
+	struct placed *placed;             /* in the order of their paths */
 	size_t n_placed;
 	struct strv warnings;
 };
+
+/* Only whether it could be: nothing is made. As prepare(). */
+int prepare_check(const struct cordon_spec *s, struct prepared *ret,
+		  struct err *err);
+
+/* The sizes of the places that every box has, in bytes; 0: it has not. */
+uint64_t prepare_scratch(const struct cordon_spec *s, const char *target);
 
 /* 0 or -errno; on a refusal *err holds its text. */
 int prepare(const struct cordon_spec *s, struct prepared *ret, struct err *err);
@@ -50,6 +59,13 @@ int prepare_box(const struct cordon_spec *s, struct prepared *ret,
 int prepare_work(const struct cordon_spec *s, struct prepared *ret,
 		 struct err *err);
 void prepared_done(struct prepared *p);
+
+/*
+ * Whether the first program is in the root, as far as that can be known
+ * without a box; 0, or -errno with `ret->refused`. A run finds it by itself.
+ */
+int prepare_find(const struct cordon_spec *s, struct prepared *ret,
+		 struct err *err);
 
 /* Where code goes: the workspace, unless that is mounted read-only. */
 const char *prepare_code_dir(const struct cordon_spec *s);

@@ -386,6 +386,10 @@ static const char *protocol_of(const struct gate_event *ev)
 {
 	if (ev->kind == GATE_E_NAME)
 		return "dns";
+	if (ev->reason == GATE_R_ADDRESS)
+		return "ip";
+	if (ev->reason == GATE_R_UDP)
+		return "udp";
 	return ev->method[0] ? "http" : "tcp";
 }
 
@@ -410,12 +414,15 @@ char *recorder_connection_members(const struct record_connection *c)
 	json_int(&j, "port", ev->port);
 	put_address(&j, ev);
 	json_str(&j, "protocol", protocol_of(ev));
+	if (ev->reason == GATE_R_ADDRESS)
+		json_int(&j, "count", (int64_t)ev->count);
 	if (ev->method[0]) {
 		json_str(&j, "method", ev->method);
 		json_str(&j, "path", ev->path);
 		json_int(&j, "answer", ev->status);
 	}
-	if (ev->kind == GATE_E_CLOSE) {
+	/* Not of what was refused before a byte of it could move. */
+	if (ev->kind == GATE_E_CLOSE || ev->method[0]) {
 		json_int(&j, "bytes_in", (int64_t)ev->received);
 		json_int(&j, "bytes_out", (int64_t)ev->sent);
 		json_int(&j, "duration_ms", (int64_t)(ev->us / 1000));
@@ -519,7 +526,7 @@ int recorder_end(struct recorder *r, const struct cordon_result *result,
 	if (!r->ledger)
 		return 0;
 	ret = write_end(r->ledger, result, r->keep_output, err);
-	if (ret == 0 && ledger_is_seal_due(r->ledger))
+	if (ret == 0 && ledger_take_seal_due(r->ledger))
 		seal();
 	recorder_done(r);
 	return ret;

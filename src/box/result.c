@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/util.h"
 
@@ -20,21 +22,6 @@ _Static_assert(ARRAY_SIZE(layers) == WIRE_LAYERS, "a name for each layer");
 const char *layer_name(enum wire_layer layer)
 {
 	return layers[layer];
-}
-
-void result_take_limits(struct cordon_result *r, const struct cordon_spec *s)
-{
-	r->limits.timeout_us = s->timeout_us;
-	r->limits.cpu_time_us = s->cpu_time_us;
-	r->limits.memory = s->memory;
-	r->limits.cpu_quota_us = s->cpu_quota_us;
-	r->limits.cpu_period_us = s->cpu_period_us;
-	r->limits.pids = s->pids;
-	r->limits.output = s->output;
-	r->limits.hard_output = s->hard_output;
-	r->limits.disk = s->disk;
-	r->limits.nofile = s->nofile;
-	r->limits.fsize = s->fsize;
 }
 
 /* The run that decides: the last one. */
@@ -119,7 +106,24 @@ static int64_t ms(uint64_t us)
 	return (int64_t)((us + 500) / 1000);
 }
 
-static void put_run(struct json *j, const struct run *run)
+static bool is_truncated(const struct run *run)
+{
+	return run->out.missing || run->err.missing;
+}
+
+/* Of the whole: any of its blocks, or both streams together. */
+static bool is_any_truncated(const struct cordon_result *r)
+{
+	bool is = r->has_output && r->output.missing;
+
+	for (size_t i = 0; i < r->n_runs; i++)
+		is |= is_truncated(&r->runs[i]);
+	return is;
+}
+
+/* One block, or what the last one is to the whole. */
+static void put_run(struct json *j, const struct run *run, bool truncated,
+		    const char *code_file)
 {
 	const struct wire_outcome *o = &run->outcome;
 
@@ -134,7 +138,7 @@ static void put_run(struct json *j, const struct run *run)
 	put_stream(j, "stderr", &run->err);
 	json_int(j, "stdout_bytes", (int64_t)run->out.total);
 	json_int(j, "stderr_bytes", (int64_t)run->err.total);
-	json_bool(j, "truncated", run->out.missing || run->err.missing);
+	json_bool(j, "truncated", truncated);
 	json_int(j, "execution_time_ms", ms(o->wall_us));
 	json_int(j, "cpu_time_ms", ms(o->cpu_us));
 	json_decimal(j, "memory_used_mb", (double)o->memory_peak / (1 << 20));
@@ -143,28 +147,8 @@ static void put_run(struct json *j, const struct run *run)
 	json_int(j, "oom_kills", (int64_t)o->oom_kills);
 	json_int(j, "pids_refused", (int64_t)o->pids_refused);
 	json_close(j, '}');
-	if (run->code_file)
-		json_str(j, "code_file", run->code_file);
-}
-
-static void put_limits(struct json *j, const struct cordon_result *r)
-{
-	json_open(j, "limits", '{');
-	json_int(j, "timeout_ms", ms(r->limits.timeout_us));
-	if (r->limits.cpu_time_us)
-		json_int(j, "cpu_time_ms", ms(r->limits.cpu_time_us));
-	json_int(j, "memory", (int64_t)r->limits.memory);
-	json_decimal(j, "cpus",
-		     (double)r->limits.cpu_quota_us /
-			     (double)r->limits.cpu_period_us);
-	json_int(j, "pids", (int64_t)r->limits.pids);
-	json_int(j, "output", (int64_t)r->limits.output);
-	if (r->limits.hard_output)
-		json_int(j, "hard_output", (int64_t)r->limits.hard_output);
-	json_int(j, "disk", (int64_t)r->limits.disk);
-	json_int(j, "files", (int64_t)r->limits.nofile);
-	json_int(j, "file_size", (int64_t)r->limits.fsize);
-	json_close(j, '}');
+	if (code_file)
+		json_str(j, "code_file", code_file);
 }
 
 static void add_refused(struct cordon_result *r, const char *what,
@@ -280,12 +264,13 @@ static void put_lists(struct json *j, const struct cordon_result *r)
 			json_str(j, NULL, layers[i]);
 	json_close(j, ']');
 	json_open(j, "warnings", '[');
+	result_put_missing(j, r);
 	for (size_t i = 0; i < r->warnings.n; i++)
 		json_str(j, NULL, r->warnings.v[i]);
 	json_close(j, ']');
 }
 
-static void put_labels(struct json *j, const struct strv *labels)
+void result_put_labels(struct json *j, const struct strv *labels)
 {
 	json_open(j, "labels", '{');
 	for (size_t i = 0; i < labels->n; i++) {
@@ -303,7 +288,8 @@ static void put_runs(struct json *j, const struct cordon_result *r)
 	json_open(j, "runs", '[');
 	for (size_t i = 0; i < r->n_runs; i++) {
 		json_open(j, NULL, '{');
-		put_run(j, &r->runs[i]);
+		put_run(j, &r->runs[i], is_truncated(&r->runs[i]),
+			r->runs[i].code_file);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -321,16 +307,16 @@ char *cordon_result_json(const struct cordon_result *r)
 	json_str(&j, "id", r->id);
 	if (r->name)
 		json_str(&j, "name", r->name);
-	put_run(&j, last(r));
+	put_run(&j, last(r), is_any_truncated(r), r->runs[0].code_file);
 	if (r->message)
 		json_str(&j, "message", r->message);
 	if (r->cancel_reason)
 		json_str(&j, "cancel_reason", r->cancel_reason);
 	if (r->limits.cpu_period_us) /* else they are not known here */
-		put_limits(&j, r);
+		result_put_limits(&j, r);
 	put_lists(&j, r);
 	if (r->labels.n)
-		put_labels(&j, &r->labels);
+		result_put_labels(&j, &r->labels);
 	if (r->has_output) {
 		put_stream(&j, "output", &r->output);
 		put_runs(&j, r);
@@ -344,6 +330,27 @@ char *cordon_result_json(const struct cordon_result *r)
 		return NULL;
 	}
 	return buf_take(&out);
+}
+
+void result_new_id(struct cordon_result *r)
+{
+	unsigned char raw[16] = { 0 };
+
+	(void)!getrandom(raw, sizeof(raw), 0);
+	hex_format(raw, sizeof(raw), r->id);
+}
+
+char *result_json_of(enum cause cause, int exit_code, const char *message)
+{
+	struct run run = { .verdict = { cause, exit_code, 0 } };
+	struct cordon_result r = { .runs = &run, .n_runs = 1 };
+	char *text;
+
+	result_new_id(&r);
+	r.message = strdup(message);
+	text = cordon_result_json(&r);
+	free(r.message);
+	return text;
 }
 
 void cordon_result_free(struct cordon_result *r)
@@ -366,6 +373,7 @@ void cordon_result_free(struct cordon_result *r)
 		free(r->refused[i].what);
 	free(r->refused);
 	strv_done(&r->labels);
+	strv_done(&r->limits.places);
 	free(r->name);
 	free(r->document);
 	free(r);

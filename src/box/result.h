@@ -102,12 +102,21 @@ struct cordon_result {
 	struct {
 		uint64_t timeout_us, cpu_time_us, memory, cpu_quota_us;
 		uint64_t cpu_period_us, pids, output, hard_output, disk;
-		uint64_t nofile, fsize;
+		uint64_t nofile, fsize, total_us, grace_us;
+		uint32_t uid, gid;
+		bool read_only, has_network;
+		struct strv places; /* "SIZE PATH", in memory */
 	} limits;
 };
 
-/* The limits that were in force, from the request. */
+/*
+ * result-limits.c: the limits of the request; the document's `limits`, which
+ * are those that were in force; and a warning for each layer that was not.
+ */
+struct json;
 void result_take_limits(struct cordon_result *r, const struct cordon_spec *s);
+void result_put_limits(struct json *j, const struct cordon_result *r);
+void result_put_missing(struct json *j, const struct cordon_result *r);
 /* One more; what has no room or no memory is counted. */
 void result_add_denial(struct cordon_result *r, const char *what,
 		       const char *reason, const char *text);
@@ -115,10 +124,16 @@ void result_add_denial(struct cordon_result *r, const char *what,
 void result_add_denials(struct cordon_result *r,
 			const struct cordon_result *of);
 /* The list `denials` of the document, as far as it is the gate's. */
-struct json;
 void result_put_refused(struct json *j, const struct cordon_result *r);
+/* KEY=VALUE as the object `labels`. */
+void result_put_labels(struct json *j, const struct strv *labels);
 /* A copy of what a capture has kept, which is empty then. */
 void stream_take(struct stream *s, struct capture *c);
 void stream_done(struct stream *s);
+
+/* The document of a request that was never a run; the caller frees it. */
+char *result_json_of(enum cause cause, int exit_code, const char *message);
+/* A new id for a result. */
+void result_new_id(struct cordon_result *r);
 
 const char *layer_name(enum wire_layer layer);

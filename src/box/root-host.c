@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/util.h"
+#include "box/root-image.h"
 #include "box/root-trust.h"
 
 /* Shown as they are, where they exist. */
@@ -25,7 +26,11 @@ static const struct {
 	{ "/usr", WIRE_MNT_RO, false },
 	{ "/etc/ld.so.cache", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL,
 	  false },
+	{ "/etc/ld.so.conf", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL,
+	  false },
+	{ "/etc/ld.so.conf.d", WIRE_MNT_RO | WIRE_MNT_OPTIONAL, false },
 	{ "/etc/alternatives", WIRE_MNT_RO | WIRE_MNT_OPTIONAL, false },
+	{ "/etc/ca-certificates", WIRE_MNT_RO | WIRE_MNT_OPTIONAL, false },
 	{ "/etc/ssl/certs", WIRE_MNT_RO | WIRE_MNT_OPTIONAL, true },
 	{ "/etc/mime.types", WIRE_MNT_RO | WIRE_MNT_FILE | WIRE_MNT_OPTIONAL,
 	  false },
@@ -84,6 +89,10 @@ void root_host_mounts(struct pack *p, struct wire_box *box,
 	int layer = s->writable_root ? WIRE_MNT_OVERLAY | WIRE_MNT_IDMAP : 0;
 	char link[256];
 
+	if (s->writable_root) {
+		box->blob.flags |= WIRE_OWN_ROOT;
+		root_upper(p, box, s);
+	}
 	if (only)
 		programs_mounts(p, box, only);
 	for (size_t i = only ? 1 : 0; i < ARRAY_SIZE(shown); i++)
@@ -152,6 +161,16 @@ int root_host_has(const char *program)
 	return 0;
 }
 
+/* No limit gives more than the machine has. */
+static uint64_t memory_seen(const struct cordon_spec *s)
+{
+	struct sysinfo info;
+
+	if (sysinfo(&info) < 0 || !info.totalram)
+		return s->memory;
+	return MIN(s->memory, (uint64_t)info.totalram * info.mem_unit);
+}
+
 static unsigned int n_cpus(const struct cordon_spec *s)
 {
 	uint64_t n = (s->cpu_quota_us + s->cpu_period_us - 1) /
@@ -181,6 +200,30 @@ static void drop_speed(char *text)
 		if (!next)
 			break;
 		memmove(line, next, strlen(next) + 1);
+	}
+}
+
+/* A processor has no more of them than there are in the box. */
+static void at_most(char *text, const char *name, unsigned int n)
+{
+	char *line = text;
+
+	while ((line = strstr(line, name))) {
+		char *value = strpbrk(line + 1, ":\n");
+		char *end;
+		char number[16];
+		int len;
+
+		line++;
+		if (!value || *value != ':')
+			continue;
+		value++;
+		if (strtoul(value, &end, 10) <= n || *end != '\n')
+			continue;
+		len = snprintf(number, sizeof(number), " %u", n);
+		/* Fewer digits than were there. */
+		memcpy(value, number, (size_t)len);
+		memmove(value + len, end, strlen(end) + 1);
 	}
 }
 
@@ -228,6 +271,8 @@ static void cpuinfo(struct pack *p, unsigned int n)
 		return;
 	}
 	drop_speed(text);
+	at_most(text, "\nsiblings", n);
+	at_most(text, "\ncpu cores", n);
 	root_file(p, cpuinfo_path, text);
 }
 
@@ -402,17 +447,29 @@ void root_kernel_files(struct pack *p, const struct cordon_spec *s)
 	link_to(p, "/dev/stdout", "/proc/self/fd/1");
 	link_to(p, "/dev/stderr", "/proc/self/fd/2");
 	cpuinfo(p, cpus);
-	meminfo(p, s->memory);
+	meminfo(p, memory_seen(s));
 	stat_file(p, cpus);
 	root_file(p, "/proc/uptime", "0.00 0.00\n");
 	root_file(p, "/proc/loadavg", "0.00 0.00 0.00 1/1 1\n");
 	cpu_files(p, cpus);
 }
 
+/* What follows goes there, and what was laid before is mounted there. */
+static void own_layer(struct pack *p)
+{
+	root_dir(p, WIRE_OWN_LAYER);
+	p->below = WIRE_OWN_LAYER;
+	root_dir(p, "/dev");
+	root_dir(p, "/proc");
+	root_dir(p, "/sys");
+}
+
 void root_host_files(struct pack *p, const struct cordon_spec *s,
 		     const struct programs *only)
 {
 	root_kernel_files(p, s);
+	if (s->writable_root)
+		own_layer(p);
 	root_dir(p, "/etc");
 	root_dir(p, "/run");
 	root_dir(p, "/root");
@@ -421,4 +478,5 @@ void root_host_files(struct pack *p, const struct cordon_spec *s,
 	etc(p, s);
 	if (root_has_trust(s))
 		root_trust_host(p, s);
+	p->below = NULL;
 }

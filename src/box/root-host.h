@@ -3,7 +3,8 @@
 
 /*
  * The root `host`: this machine's /usr, read-only, with just enough around it
- * for programs to start. Everything else is Cordon's own.
+ * for programs to start. Everything else is Cordon's own. Where the root can
+ * be written, all of it is below a layer for the changes, as an image is.
  */
 
 #include "base/err.h"
@@ -14,6 +15,7 @@
 #define ROOT_PATH                                                              \
 	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:"        \
 	"/usr/local/go/bin:/opt/cordon/bin"
+#define ROOT_WORKDIR "/workspace" /* where programs start there */
 
 /*
  * Mounts, then (after pack_records_begin) the files. With `only` nothing else

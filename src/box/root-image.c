@@ -10,6 +10,7 @@
 #include "box/images.h"
 #include "box/root-host.h"
 #include "box/root-trust.h"
+#include "box/workdir.h"
 #include "image/digest.h"
 
 #define OWN WIRE_OWN_LAYER
@@ -17,13 +18,19 @@
 /* Inodes of a layer for changes: as many as any other place has. */
 #define INODES_PER_MIB 512
 
-static void pack_upper(struct pack *p, struct wire_box *box,
-		       const struct cordon_spec *s)
+void root_upper(struct pack *p, struct wire_box *box,
+		const struct cordon_spec *s)
 {
 	struct wire_mount *m = pack_mount(p, box, WIRE_UPPER, 0, NULL, "/");
 
 	m->size = s->disk;
 	m->inodes = MAX(s->disk >> 20, 4) * INODES_PER_MIB;
+}
+
+static void pack_upper(struct pack *p, struct wire_box *box,
+		       const struct cordon_spec *s)
+{
+	root_upper(p, box, s);
 	/*
 	 * Copying a file up keeps its owner, whom the box must know. An
 	 * ordinary user can show that to it only by being it. For volumes,
@@ -101,10 +108,10 @@ int root_image_mounts(struct pack *p, struct wire_box *box,
 	return only ? pack_programs(p, box, s, only, err) : 0;
 }
 
-void root_image_places(struct pack *p, struct wire_box *box,
-		       const struct cordon_spec *s)
+void root_places(struct pack *p, struct wire_box *box,
+		 const struct cordon_spec *s)
 {
-	if (s->workdir && strcmp(s->workdir, "/") != 0)
+	if (s->workdir && strcmp(s->workdir, "/") != 0 && workdir_is_in_root(s))
 		(void)pack_mount(p, box, WIRE_PLACE, 0, NULL, s->workdir);
 }
 

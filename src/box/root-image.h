@@ -17,7 +17,11 @@
 int root_image_mounts(struct pack *p, struct wire_box *box,
 		      const struct cordon_spec *s, const struct programs *only,
 		      struct err *err);
-void root_image_places(struct pack *p, struct wire_box *box,
-		       const struct cordon_spec *s);
 /* After pack_records_begin(). */
 void root_image_files(struct pack *p, const struct cordon_spec *s);
+
+/* Of any root: the layer for its changes; the place where programs start. */
+void root_upper(struct pack *p, struct wire_box *box,
+		const struct cordon_spec *s);
+void root_places(struct pack *p, struct wire_box *box,
+		 const struct cordon_spec *s);

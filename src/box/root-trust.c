@@ -16,6 +16,7 @@
 #include "base/util.h"
 #include "box/images.h"
 #include "box/root-host.h"
+#include "policy/values.h"
 
 #define CERTS      "/etc/ssl/certs"
 #define BUNDLE     CERTS "/ca-certificates.crt"
@@ -179,9 +180,9 @@ int root_trust_env(const struct cordon_spec *s, struct strv *ret)
 		const char *name;
 		bool is_more; /* than what the program trusts by itself */
 	} variables[] = {
-		{ "SSL_CERT_FILE", false },  { "REQUESTS_CA_BUNDLE", false },
-		{ "CURL_CA_BUNDLE", false }, { "GIT_SSL_CAINFO", false },
-		{ "PIP_CERT", false },       { "NODE_EXTRA_CA_CERTS", true },
+#define TRUST_NAME(name_, is_more_) { name_, is_more_ },
+		VALUE_TRUST_NAMES(TRUST_NAME)
+#undef TRUST_NAME
 	};
 	const char *bundle = first_bundle(s);
 	char text[512];

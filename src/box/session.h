@@ -121,7 +121,7 @@ int session_ask_caught(struct session *s, uint32_t number,
 		       void (*done)(void *arg, uint64_t mask), void *arg);
 
 struct session_usage {
-	uint64_t memory, memory_limit, memory_peak, inactive_file;
+	uint64_t memory, memory_limit, memory_peak, inactive_file, active_file;
 	uint64_t cpu_us, cpu_user_us, cpu_system_us;
 	uint64_t throttled, throttled_us, periods;
 	uint64_t pids, pids_limit;

@@ -47,10 +47,14 @@ SETTER(set_cpus)
 	uint64_t milli;
 
 	s->stated |= 1U << POLICY_CPUS;
-	if (num_parse_milli(v, &milli) < 0 || milli < 10 || milli > 4096000)
+	if (num_parse_milli(v, &milli) < 0)
 		return err_set(err, EINVAL,
 			       "'%s' is not a number of CPUs; write 0.5 or 2",
 			       v);
+	if (milli < 10 || milli > 4096000)
+		return err_set(err, EINVAL,
+			       "'%s' CPUs are too %s; take 0.01 to 4096", v,
+			       milli < 10 ? "few" : "many");
 	s->stated &= ~SPEC_STATED_QUOTA;
 	s->cpu_quota_us = milli * s->cpu_period_us / 1000;
 	return 0;

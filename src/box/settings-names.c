@@ -156,9 +156,15 @@ SETTER(set_add_host)
 	return put_item(&s->hosts, line, err);
 }
 
+/* The last of one name holds. */
 SETTER(set_label)
 {
+	size_t len = strcspn(v, "=") + 1;
+
 	if (!strchr(v, '=') || v[0] == '=')
 		return err_set(err, EINVAL, "'%s' is not KEY=VALUE", v);
+	for (size_t i = 0; i < s->labels.n; i++)
+		if (strncmp(s->labels.v[i], v, len) == 0)
+			return put_text(&s->labels.v[i], v, err);
 	return put_item(&s->labels, v, err);
 }

@@ -17,10 +17,14 @@
 
 SETTER(set_network)
 {
+	/* Only what is listed: so it is without a word. */
+	if (strcmp(v, "allowlist") == 0)
+		return 0;
 	if (strcmp(v, "none") != 0)
 		return err_set(err, EINVAL,
-			       "network '%s': only 'none' is there; single "
-			       "hosts are opened with --allow-host",
+			       "network '%s': only 'none' and 'allowlist' are "
+			       "there; single hosts are opened with "
+			       "--allow-host",
 			       v);
 	s->no_network = true;
 	return 0;
@@ -73,6 +77,12 @@ static int target(const char *v, char *ret, size_t size, struct err *err)
 			       "'%s' is too wide a block, or one that boxes "
 			       "use themselves",
 			       host);
+	if (port == VALUE_DNS_PORT)
+		return err_set(err, EINVAL,
+			       "'%.100s': port 53 cannot be in a rule, since "
+			       "names are the gate's; write another port, from "
+			       "1 to 65535",
+			       v);
 	has_colons = strchr(host, ':') != NULL;
 	(void)snprintf(ret, size, "%s%s%s:%u", has_colons ? "[" : "", host,
 		       has_colons ? "]" : "", port ? port : 443U);
@@ -111,57 +121,89 @@ static int next_port(const char *first, const char *port, size_t len, char *ret,
 	return target(text, ret, size, err);
 }
 
+/* HOST:PORT, once for each port. */
+struct targets {
+	char v[MOST_PORTS][TARGET];
+	size_t n;
+};
+
 /* HOST:PORT,PORT,...: the ports after the first are of the same host. */
-SETTER(set_allow_host)
+static int targets(const char *v, struct targets *ret, struct err *err)
 {
-	char texts[MOST_PORTS][TARGET];
 	size_t at = strcspn(v, ",");
-	size_t n = 1;
 
 	if (at >= TARGET)
 		return err_set(err, EINVAL, "'%.100s...' is too long", v);
-	(void)snprintf(texts[0], TARGET, "%.*s", (int)at, v);
-	if (target(texts[0], texts[0], TARGET, err) < 0)
+	(void)snprintf(ret->v[0], TARGET, "%.*s", (int)at, v);
+	if (target(ret->v[0], ret->v[0], TARGET, err) < 0)
 		return -err->code;
+	ret->n = 1;
 	while (v[at]) {
 		size_t len = strcspn(v + at + 1, ",");
 
-		if (n == MOST_PORTS)
+		if (ret->n == MOST_PORTS)
 			return err_set(err, E2BIG, "more than %d ports",
 				       MOST_PORTS);
-		if (next_port(texts[0], v + at + 1, len, texts[n], TARGET,
-			      err) < 0)
+		if (next_port(ret->v[0], v + at + 1, len, ret->v[ret->n],
+			      TARGET, err) < 0)
 			return -err->code;
-		n++;
+		ret->n++;
 		at += len + 1;
 	}
+	return 0;
+}
+
+SETTER(set_allow_host)
+{
+	struct targets all;
+
+	all.n = 0;
+	if (targets(v, &all, err) < 0)
+		return -err->code;
 	/* Only now, so that what is refused changes nothing. */
-	for (size_t i = 0; i < n; i++)
-		if (add_host(s, texts[i], err) < 0)
+	for (size_t i = 0; i < all.n; i++)
+		if (add_host(s, all.v[i], err) < 0)
 			return -err->code;
 	return 0;
 }
 
-SETTER(set_secret)
+static int add_secret(struct cordon_spec *s, const char *name, const char *host,
+		      struct err *err)
 {
-	const char *at = strchr(v, '@');
-	char name[256];
 	char text[600];
-	int n;
 
-	if (!at || (size_t)(at - v) >= sizeof(name))
-		return err_set(err, EINVAL, "'%.100s' is not NAME@HOST", v);
-	(void)snprintf(name, sizeof(name), "%.*s", (int)(at - v), v);
-	if (!value_is_env_name(name))
-		return err_set(err, EINVAL,
-			       "'%s' is not the name of a variable", name);
-	n = snprintf(text, sizeof(text), "%s@", name);
-	if (target(at + 1, text + n, sizeof(text) - (size_t)n, err) < 0)
-		return -err->code;
+	(void)snprintf(text, sizeof(text), "%s@%s", name, host);
 	if (has_item(&s->secrets, text))
 		return 0;
 	if (s->secrets.n >= MOST_SECRETS)
 		return err_set(err, E2BIG, "more than %d secrets",
 			       MOST_SECRETS);
 	return put_item(&s->secrets, text, err);
+}
+
+SETTER(set_secret)
+{
+	const char *at = strchr(v, '@');
+	struct targets all;
+	char name[256];
+
+	all.n = 0;
+	if (!at || (size_t)(at - v) >= sizeof(name))
+		return err_set(err, EINVAL, "'%.100s' is not NAME@HOST", v);
+	(void)snprintf(name, sizeof(name), "%.*s", (int)(at - v), v);
+	if (!value_is_env_name(name))
+		return err_set(err, EINVAL,
+			       "'%s' is not the name of a variable", name);
+	if (!value_is_secret_name(name))
+		return err_set(err, EINVAL,
+			       "'%s' cannot be a secret: Cordon sets this "
+			       "variable itself where there is one; give it "
+			       "another name",
+			       name);
+	if (targets(at + 1, &all, err) < 0)
+		return -err->code;
+	for (size_t i = 0; i < all.n; i++)
+		if (add_secret(s, name, all.v[i], err) < 0)
+			return -err->code;
+	return 0;
 }

@@ -50,6 +50,7 @@ SETTER(set_volume)
 	if (s->is_served && text[0] != '/')
 		return err_set(err, EINVAL, "'%s' is not an absolute path",
 			       text);
+	spec_plain_path(target);
 	if (spec_check_path(target, "DST", err) < 0)
 		return -err->code;
 	b->mode = mode && strcmp(mode, "rw") == 0 ? BIND_RW : BIND_RO;
@@ -97,8 +98,10 @@ static int tmpfs_option(const char *o, struct spec_tmpfs *t, struct err *err)
 	static const char *const granted[] = { "rw", "nosuid", "nodev", "exec",
 					       "" };
 
-	if (strncmp(o, "size=", 5) == 0)
+	if (strncmp(o, "size=", 5) == 0) {
+		t->has_size = true;
 		return put_size(o + 5, 4096, &t->size, err);
+	}
 	if (strncmp(o, "mode=", 5) == 0 && is_octal(o + 5, &t->mode))
 		return 0;
 	if (strcmp(o, "ro") == 0)
@@ -130,6 +133,7 @@ SETTER(set_tmpfs)
 	options = strchr(text, ':');
 	if (options)
 		*options++ = '\0';
+	spec_plain_path(text);
 	for (char *o = options ? strtok_r(options, ",", &save) : NULL; o;
 	     o = strtok_r(NULL, ",", &save))
 		if (tmpfs_option(o, &t, err) < 0)
@@ -139,6 +143,7 @@ SETTER(set_tmpfs)
 	for (size_t i = 0; i < s->n_tmpfs; i++)
 		if (strcmp(s->tmpfs[i].target, text) == 0) {
 			s->tmpfs[i].is_volume = false;
+			s->tmpfs[i].has_size = t.has_size;
 			s->tmpfs[i].mode = t.mode;
 			s->tmpfs[i].is_ro = t.is_ro;
 			s->tmpfs[i].is_noexec = t.is_noexec;
@@ -152,17 +157,33 @@ SETTER(set_shm_size)
 
 	if (put_size(v, 4096, &bytes, err) < 0)
 		return -err->code;
-	return add_tmpfs(s, "/dev/shm", bytes, err);
+	if (add_tmpfs(s, "/dev/shm", bytes, err) < 0)
+		return -err->code;
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		if (strcmp(s->tmpfs[i].target, "/dev/shm") == 0)
+			s->tmpfs[i].has_size = true;
+	return 0;
+}
+
+static int add_writable(struct cordon_spec *s, const char *place,
+			struct err *err)
+{
+	if (add_tmpfs(s, place, s->disk, err) < 0)
+		return -err->code;
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		if (strcmp(s->tmpfs[i].target, place) == 0)
+			s->tmpfs[i].is_volume = true;
+	return 0;
 }
 
 SETTER(set_writable)
 {
-	if (add_tmpfs(s, v, s->disk, err) < 0)
-		return -err->code;
-	for (size_t i = 0; i < s->n_tmpfs; i++)
-		if (strcmp(s->tmpfs[i].target, v) == 0)
-			s->tmpfs[i].is_volume = true;
-	return 0;
+	_cleanup_free_ char *place = strdup(v);
+
+	if (!place)
+		return no_memory_left(err);
+	spec_plain_path(place);
+	return add_writable(s, place, err);
 }
 
 /*
@@ -177,16 +198,20 @@ SETTER(set_writable_only)
 	} usual[] = { { "/tmp", &s->no_tmp },
 		      { "/workspace", &s->no_workspace },
 		      { "/dev/shm", &s->no_shm } };
+	_cleanup_free_ char *place = strdup(v);
 
+	if (!place)
+		return no_memory_left(err);
+	spec_plain_path(place);
 	if (!s->has_writable)
 		s->no_tmp = s->no_workspace = s->no_shm = true;
 	s->has_writable = true;
 	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
-		if (strcmp(usual[i].path, v) == 0) {
+		if (strcmp(usual[i].path, place) == 0) {
 			*usual[i].no = false;
 			return 0;
 		}
-	return set_writable(s, v, err);
+	return add_writable(s, place, err);
 }
 
 SETTER(set_workspace)
@@ -196,9 +221,24 @@ SETTER(set_workspace)
 	return put_text(&s->workspace, v, err);
 }
 
-/* GLOB=DIR */
+/* Whether a pattern can match a path below the workspace. */
+static bool is_inside(const char *glob, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = strcspn(glob + i, "/=");
+
+		if ((n == 2 && glob[i] == '.' && glob[i + 1] == '.') ||
+		    (n == 1 && glob[i] == '.'))
+			return false;
+		i += n + 1;
+	}
+	return len > 0 && glob[0] != '/';
+}
+
+/* GLOB=DIR; the pattern is of paths below the workspace. */
 SETTER(set_copy_out)
 {
+	static const char *const tops[] = { "/workspace/", "./" };
 	struct spec_copy *c = &s->copies[s->n_copies];
 	const char *eq = strrchr(v, '=');
 	char *glob;
@@ -206,6 +246,15 @@ SETTER(set_copy_out)
 	if (!eq || eq == v || !eq[1])
 		return err_set(err, EINVAL,
 			       "'%s' is not GLOB=DIR, such as '*.png=./out'",
+			       v);
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
+		if (strncmp(v, tops[i], strlen(tops[i])) == 0)
+			v += strlen(tops[i]);
+	if (v > eq || !is_inside(v, (size_t)(eq - v)))
+		return err_set(err, EINVAL,
+			       "'%.100s': only files of /workspace are copied; "
+			       "a pattern is such as '*.png', 'out/*' or "
+			       "'**/*.csv'",
 			       v);
 	if (s->n_copies == SPEC_MAX_ITEMS)
 		return err_set(err, E2BIG, "more than %d", SPEC_MAX_ITEMS);
@@ -228,4 +277,63 @@ SETTER(set_workdir)
 		return err_set(err, EINVAL,
 			       "the working directory cannot be in /proc");
 	return put_text(&s->workdir, v, err);
+}
+
+/* The host's own paths are named in a request to the daemon as volumes. */
+static int not_served(const struct cordon_spec *s, struct err *err)
+{
+	return s->is_served
+		       ? err_set(err, EINVAL,
+				 "a request to the daemon names a volume at "
+				 "/workspace instead")
+		       : 0;
+}
+
+/* DIR[:ro|:rw] */
+SETTER(set_work_dir)
+{
+	size_t len = strlen(v);
+	bool has_mode = len > 3 && (strcmp(v + len - 3, ":ro") == 0 ||
+				    strcmp(v + len - 3, ":rw") == 0);
+	char *dir;
+
+	if (not_served(s, err) < 0)
+		return -err->code;
+	if (!*v)
+		return err_set(err, EINVAL, "the directory is missing");
+	dir = strndup(v, has_mode ? len - 3 : len);
+	if (!dir)
+		return no_memory_left(err);
+	free(s->work_dir);
+	s->work_dir = dir;
+	s->is_work_dir_ro = has_mode && v[len - 1] == 'o';
+	return 0;
+}
+
+SETTER(set_bind_dir)
+{
+	if (not_served(s, err) < 0)
+		return -err->code;
+	if (!*v)
+		return err_set(err, EINVAL, "the directory is missing");
+	return put_text(&s->bind_dir, v, err);
+}
+
+SETTER(set_container_dir)
+{
+	if (set_workdir(s, v, err) < 0)
+		return -err->code;
+	return put_text(&s->container_dir, v, err);
+}
+
+SETTER(set_delete_files)
+{
+	bool deletes = false;
+
+	if (put_bool(v, &deletes, err) < 0)
+		return -err->code;
+	if (deletes && not_served(s, err) < 0)
+		return -err->code;
+	s->delete_files = deletes;
+	return 0;
 }

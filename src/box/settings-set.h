@@ -37,6 +37,10 @@ SETTER(set_writable_only);
 SETTER(set_workspace);
 SETTER(set_copy_out);
 SETTER(set_workdir);
+SETTER(set_work_dir);
+SETTER(set_bind_dir);
+SETTER(set_container_dir);
+SETTER(set_delete_files);
 
 /* settings-names.c */
 SETTER(set_user);
@@ -66,6 +70,7 @@ SETTER(set_best_effort);
 SETTER(set_security_opt);
 SETTER(set_remove);
 SETTER(set_refused);
+SETTER(set_privileged);
 
 /* settings-network.c */
 SETTER(set_network);

@@ -34,7 +34,9 @@ int put_time(const char *v, uint64_t min_us, uint64_t *to, struct err *err)
 		return err_set(err, EINVAL,
 			       "'%s' is not a time; write 30s, 500ms or 2m", v);
 	if (us < min_us)
-		return err_set(err, EINVAL, "'%s' is too short", v);
+		return err_set(err, EINVAL,
+			       "'%s' is too short; it is at least %llums", v,
+			       (unsigned long long)(min_us / 1000));
 	*to = us;
 	return 0;
 }

@@ -95,3 +95,13 @@ SETTER(set_refused)
 		       "refused: a box has no capabilities, devices or "
 		       "namespaces of the host");
 }
+
+/* Not to be so is what is always so. */
+SETTER(set_privileged)
+{
+	bool is_asked = false;
+
+	if (put_bool(v, &is_asked, err) < 0)
+		return -err->code;
+	return is_asked ? set_refused(s, v, err) : 0;
+}

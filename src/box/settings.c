@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "box/settings.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -24,7 +25,7 @@ static const struct setting table[] = {
 	{ "timeout", 0, "TIME", "wall-clock limit (30s)",
 	  "max-execution-seconds", .set = set_timeout },
 	{ "total-timeout", 0, "TIME", "for all blocks of code together (10m)",
-	  "", TIME(total_us, 1000, 0) },
+	  "", TIME(total_us, 1000, SPEC_STATED_TOTAL) },
 	{ "cpu-time", 0, "TIME", "CPU time limit (none)", "",
 	  TIME(cpu_time_us, 1000, 1U << POLICY_CPU_TIME) },
 	{ "kill-grace", 0, "TIME", "SIGTERM this long before the kill (0)", "",
@@ -62,12 +63,12 @@ static const struct setting table[] = {
 	{ "files", 0, "N", "open files of each process (1024)", "",
 	  COUNT(nofile, 16, 1048576, 1U << POLICY_FILES) },
 	{ "file-size", 0, "SIZE", "largest file (1g)", "", SIZE(fsize, 1, 0) },
-	{ "network", 0, "none",
-	  "no network, also none that a policy allows; the only value", "net",
+	{ "network", 0, "none|allowlist",
+	  "none: not even what a policy allows; or what is listed", "net",
 	  .set = set_network },
 	{ "allow-host", 0, "HOST[:PORT,...]",
-	  "may be reached (443); *.NAME: what is below it", "",
-	  .set = set_allow_host },
+	  "may be reached (443); *.NAME: what is below it",
+	  "allow-domain allow-domains", .set = set_allow_host },
 	{ "secret", 0, "NAME@HOST[:PORT]",
 	  "a variable that is put in on the way to HOST", "",
 	  .set = set_secret },
@@ -88,8 +89,8 @@ static const struct setting table[] = {
 	  "", .set = set_workspace },
 	{ "copy-out", 0, "GLOB=DIR", "files of /workspace to copy out", "",
 	  .set = set_copy_out },
-	{ "workdir", 'w', "DIR", "working directory (/workspace)",
-	  "container-work-dir", .set = set_workdir },
+	{ "workdir", 'w', "DIR", "working directory (/workspace)", "",
+	  .set = set_workdir },
 	{ "user", 'u', "UID[:GID]|NAME",
 	  "user in the box (65534); also a name of the image", "",
 	  .set = set_user },
@@ -139,19 +140,24 @@ static const struct setting table[] = {
 	{ "max-cpu-percent", 0, "N", NULL, "", .set = set_cpu_percent },
 	{ "writable-paths", 0, "PATH", NULL, "", .set = set_writable_only },
 	{ "allowed-commands", 0, "PROGRAM", NULL, "", .set = set_allowed },
-	{ "network-disabled", 0, "BOOL", NULL, "",
-	  .set = set_network_disabled },
-	{ "network-enabled", 0, "BOOL", NULL, "", .set = set_network_enabled },
+	{ "network-disabled", 0, NULL, NULL, "", .set = set_network_disabled },
+	{ "network-enabled", 0, NULL, NULL, "", .set = set_network_enabled },
 	{ "security-opt", 0, "OPT", NULL, "", .set = set_security_opt },
 	{ "group-add", 0, "GROUP",
 	  "a further group of its user, by number or the image's name", "",
 	  .set = set_group_add },
 	{ "memory-swap", 0, "SIZE", NULL, "memswap-limit",
 	  .set = set_memory_swap },
-	{ "remove", 0, "BOOL", NULL, "auto-remove rm", .set = set_remove },
+	{ "remove", 0, NULL, NULL, "auto-remove rm", .set = set_remove },
 	{ "cap-add", 0, "CAP", NULL,
-	  "privileged device devices pid ipc uts userns cgroupns",
-	  .set = set_refused },
+	  "device devices pid ipc uts userns cgroupns", .set = set_refused },
+	{ "privileged", 0, NULL, NULL, "", .set = set_privileged },
+	{ "work-dir", 0, "DIR[:ro]", NULL, "", .set = set_work_dir },
+	{ "bind-dir", 0, "DIR", NULL, "", .set = set_bind_dir },
+	{ "container-work-dir", 0, "DIR", NULL, "", .set = set_container_dir },
+	{ "allow-cwd", 0, NULL, NULL, "", SWITCH(allow_cwd) },
+	{ "delete-files", 0, NULL, NULL, "delete-tmp-files",
+	  .set = set_delete_files },
 };
 
 const struct setting *setting_at(size_t i)
@@ -213,4 +219,48 @@ const struct setting *setting_find_letter(char letter)
 		if (letter && table[i].letter == letter)
 			return &table[i];
 	return NULL;
+}
+
+/*
+ * Settings of code executors that are not of a single run: who gives them here
+ * is told where they are.
+ */
+static const struct {
+	const char *name;
+	const char *where;
+} elsewhere[] = {
+	{ "idle-timeout",
+	  "it is of a box that stays: 'idle_timeout' of a request to the "
+	  "daemon, or the label io.cordon.idle-timeout" },
+	{ "init-command",
+	  "it is of a box that stays: make one in the daemon and run it there "
+	  "first (cordon create, cordon exec)" },
+	{ "stop-container",
+	  "it is of a box that stays: one of the daemon's does until it is "
+	  "stopped (cordon create, cordon stop)" },
+	{ "keep-background",
+	  "it is of a box that stays: in one of the daemon's, what a program "
+	  "leaves goes on (cordon exec)" },
+	{ "functions",
+	  "function modules are not in this build; put the module into the "
+	  "workspace" },
+	{ "functions-module",
+	  "function modules are not in this build; put the module into the "
+	  "workspace" },
+};
+
+int setting_unknown(const char *name, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(elsewhere); i++)
+		if (same_name(name, elsewhere[i].name,
+			      strlen(elsewhere[i].name)))
+			return err_set(err, EOPNOTSUPP, "%s: %s", name,
+				       elsewhere[i].where);
+	return err_set(err, EINVAL, "there is no setting '%s'", name);
+}
+
+const char *setting_said(const struct setting *setting, const char *name)
+{
+	/* One row for many names, none of which is the others' word. */
+	return setting->set == set_refused ? name : setting->name;
 }

@@ -45,6 +45,12 @@ const struct setting *setting_at(size_t i);
 const struct setting *setting_find(const char *name);
 const struct setting *setting_find_letter(char letter);
 
+/* -EINVAL; -EOPNOTSUPP for one that is known elsewhere, and says where. */
+int setting_unknown(const char *name, struct err *err);
+
+/* What an error calls it, of who said `name`. */
+const char *setting_said(const struct setting *setting, const char *name);
+
 /* Puts a value into a spec, or says why not. NULL: a switch without one. */
 int setting_put(const struct setting *setting, struct cordon_spec *s,
 		const char *value, struct err *err);

@@ -34,9 +34,20 @@ static void put_blocks(struct json *j, const struct cordon_spec *s)
 		json_bytes(j, "code", b->code, b->len);
 		if (b->filename)
 			json_str(j, "filename", b->filename);
+		if (b->args.n)
+			put_list(j, "args", &b->args);
+		if (b->input)
+			json_bytes(j, "stdin", b->input, b->input_len);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
+}
+
+const char *spec_image_name(const struct cordon_spec *s)
+{
+	if (s->root)
+		return s->root->name;
+	return s->image ? s->image : "host";
 }
 
 /* What is known of it: more once it was found. */
@@ -44,7 +55,7 @@ static void put_image(struct json *j, const struct cordon_spec *s)
 {
 	const struct box_image *m = s->root;
 
-	json_str(j, "image", m ? m->name : s->image ? s->image : "host");
+	json_str(j, "image", spec_image_name(s));
 	if (s->has_entrypoint)
 		put_list(j, "entrypoint", &s->entrypoint);
 	else if (m)
@@ -98,6 +109,12 @@ static void put_more(struct json *j, const struct cordon_spec *s)
 		json_str(j, "domainname", s->domainname);
 	if (s->hosts.n)
 		put_list(j, "hosts", &s->hosts);
+	if (s->work_dir)
+		json_str(j, "work_dir", s->work_dir);
+	if (s->bind_dir)
+		json_str(j, "bind_dir", s->bind_dir);
+	if (s->delete_files)
+		json_bool(j, "delete_files", true);
 	if (s->cpu_shares)
 		json_int(j, "cpu_shares", (int64_t)s->cpu_shares);
 	if (s->cpuset)
@@ -108,6 +125,22 @@ static void put_more(struct json *j, const struct cordon_spec *s)
 		json_int(j, "oom_score_adj", s->oom_score_adj);
 	if (s->rlimits_set)
 		put_rlimits(j, s);
+}
+
+/* What every box has, apart from what was asked for. */
+static void put_scratch(struct json *j, const struct cordon_spec *s)
+{
+	static const char *const places[] = { "/tmp", "/dev/shm",
+					      "/workspace" };
+
+	json_open(j, "default_tmpfs", '{');
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		uint64_t size = prepare_scratch(s, places[i]);
+
+		if (size)
+			json_int(j, places[i], (int64_t)size);
+	}
+	json_close(j, '}');
 }
 
 static void put_places(struct json *j, const struct cordon_spec *s)
@@ -121,6 +154,7 @@ static void put_places(struct json *j, const struct cordon_spec *s)
 		json_close(j, '}');
 	}
 	json_close(j, ']');
+	put_scratch(j, s);
 	json_open(j, "tmpfs", '{');
 	for (size_t i = 0; i < s->n_tmpfs; i++)
 		if (!s->tmpfs[i].is_volume)
@@ -141,6 +175,8 @@ static void put_places(struct json *j, const struct cordon_spec *s)
 static void put_numbers(struct json *j, const struct cordon_spec *s)
 {
 	json_int(j, "timeout_ms", (int64_t)(s->timeout_us / 1000));
+	json_int(j, "total_timeout_ms", (int64_t)(spec_total_us(s) / 1000));
+	json_int(j, "kill_grace_ms", (int64_t)(s->grace_us / 1000));
 	if (s->cpu_time_us)
 		json_int(j, "cpu_time_ms", (int64_t)(s->cpu_time_us / 1000));
 	json_int(j, "memory", (int64_t)s->memory);
@@ -169,6 +205,10 @@ char *cordon_spec_json(const struct cordon_spec *s)
 		return NULL;
 	}
 	json_open(&j, NULL, '{');
+	if (s->name)
+		json_str(&j, "name", s->name);
+	if (s->labels.n)
+		result_put_labels(&j, &s->labels);
 	put_image(&j, s);
 	json_str(&j, "isolation", "native");
 	put_network(&j, s);
@@ -176,6 +216,10 @@ char *cordon_spec_json(const struct cordon_spec *s)
 		put_list(&j, "command", &s->command);
 	if (s->n_blocks)
 		put_blocks(&j, s);
+	if (s->args.n)
+		put_list(&j, "args", &s->args);
+	if (s->n_blocks > 1)
+		json_bool(&j, "continue_on_error", s->continue_on_error);
 	put_numbers(&j, s);
 	put_more(&j, s);
 	json_bool(&j, "read_only", !s->writable_root);

@@ -25,8 +25,8 @@
 #include "box/spec-load.h"
 #include "ledger/read.h"
 
-#define MAX_JSON  (1U << 20)
-#define MAX_VALUE 65536
+/* As the kernel's MAX_ARG_STRLEN, its NUL with it. */
+#define MAX_VALUE (128U << 10)
 
 /* Options of docker that are settings here, or always so, or refused. */
 static const char *const docker_names[] = {
@@ -67,16 +67,39 @@ size_t json_squeeze(char *text, size_t len)
 	return to;
 }
 
-/* A string, number or boolean as text; anything else is none. */
+/*
+ * A string, number or boolean as text; anything else is none. -E2BIG: it is
+ * longer than any word of a program can be.
+ */
 static int text_of(const struct value *v, struct buf *ret)
 {
 	char type = value_type(v);
 
 	buf_init(ret, MAX_VALUE);
-	if (!type || !strchr("\"0tf", type) || value_text(v, ret) < 0 ||
-	    buf_add(ret, "", 1) < 0 || strlen(ret->data) + 1 != ret->len)
+	if (!type || !strchr("\"0tf", type))
 		return -EINVAL;
-	return 0;
+	if (value_text(v, ret) < 0 || buf_add(ret, "", 1) < 0)
+		return ret->error == -E2BIG ? -E2BIG : -EINVAL;
+	return strlen(ret->data) + 1 == ret->len ? 0 : -EINVAL;
+}
+
+/* Which of several, by what stands before the '=', here or in `prefix`. */
+static int too_long(struct err *err, const char *name, const char *prefix,
+		    const struct value *v)
+{
+	const char *text = prefix ? prefix : v->p + 1;
+	size_t room = prefix ? strlen(prefix) : v->len - 1;
+	const char *eq = memchr(text, '=', MIN(room, 64));
+
+	if (!eq)
+		return err_set(err, EINVAL,
+			       "%.60s: a value is longer than %u bytes, the "
+			       "kernel's limit of one string",
+			       name, MAX_VALUE - 1);
+	return err_set(err, EINVAL,
+		       "%.60s: '%.*s' is longer than %u bytes, the kernel's "
+		       "limit of one string",
+		       name, (int)(eq - text), text, MAX_VALUE - 1);
 }
 
 /* `name` with one value, or with PREFIX:VALUE. */
@@ -87,14 +110,17 @@ static int set_one(struct cordon_spec *s, const char *name, const char *prefix,
 	struct buf full;
 	int r;
 
-	buf_init(&full, 2 * MAX_VALUE);
-	if (text_of(v, &text) < 0)
+	buf_init(&full, MAX_VALUE - 1);
+	r = text_of(v, &text);
+	if (r == -E2BIG)
+		r = too_long(err, name, prefix, v);
+	else if (r < 0)
 		r = bad(err, name, "a text, a number, true or false there");
 	else if (!prefix)
 		r = spec_set(s, name, text.data, err);
 	else if (buf_printf(&full, "%s", prefix) < 0 ||
 		 buf_puts(&full, text.data) < 0)
-		r = bad(err, name, "something shorter");
+		r = too_long(err, name, prefix, v);
 	else
 		r = spec_set(s, name, full.data, err);
 	buf_done(&text);
@@ -189,6 +215,81 @@ static int set_extra(struct cordon_spec *s, const char *name,
 	return set_one(s, name, NULL, v, err);
 }
 
+/* {"db": "10.0.0.7"} */
+static int set_host(struct cordon_spec *s, const char *name,
+		    const struct value *v, struct err *err)
+{
+	char prefix[300];
+
+	if (strpbrk(name, ":=") ||
+	    (size_t)snprintf(prefix, sizeof(prefix), "%s:", name) >=
+		    sizeof(prefix))
+		return bad(err, "extra_hosts", "{NAME: ADDRESS}");
+	return set_one(s, "add-host", prefix, v, err);
+}
+
+/* A member under either of its names, as a number; `other` if there is none. */
+static int ulimit_part(const struct value *v, const char *lower,
+		       const char *upper, const char *other, char *ret,
+		       size_t size)
+{
+	struct value part;
+	struct buf text;
+	int n = -1;
+
+	if (!value_get(v, lower, &part) && !value_get(v, upper, &part)) {
+		n = other ? snprintf(ret, size, "%s", other) : -1;
+		return n >= 0 && (size_t)n < size ? 0 : -EINVAL;
+	}
+	if (text_of(&part, &text) == 0)
+		n = snprintf(ret, size, "%s", text.data);
+	buf_done(&text);
+	return n >= 0 && (size_t)n < size ? 0 : -EINVAL;
+}
+
+/* {"soft": 1024, "hard": 2048}, of the limit `name` */
+static int set_ulimit_object(struct cordon_spec *s, const char *name,
+			     const struct value *v, struct err *err)
+{
+	char soft[32];
+	char hard[32];
+	char full[160];
+
+	if (ulimit_part(v, "soft", "Soft", NULL, soft, sizeof(soft)) < 0 ||
+	    ulimit_part(v, "hard", "Hard", soft, hard, sizeof(hard)) < 0 ||
+	    (size_t)snprintf(full, sizeof(full), "%s=%s:%s", name, soft,
+			     hard) >= sizeof(full))
+		return bad(err, "ulimits",
+			   "{\"name\": NAME, \"soft\": N, \"hard\": N}");
+	return spec_set(s, "ulimit", full, err);
+}
+
+/* {"nofile": 1024}, {"nofile": "1024:2048"}, {"nofile": {"soft": 1024}} */
+static int set_ulimit_of(struct cordon_spec *s, const char *name,
+			 const struct value *v, struct err *err)
+{
+	char prefix[64];
+
+	if (value_type(v) == '{')
+		return set_ulimit_object(s, name, v, err);
+	if ((size_t)snprintf(prefix, sizeof(prefix), "%s=", name) >=
+	    sizeof(prefix))
+		return bad(err, "ulimits", "{NAME: N}");
+	return set_one(s, "ulimit", prefix, v, err);
+}
+
+/* One of a list: {"name": "nofile", "soft": 1024, "hard": 2048} */
+static int set_ulimit_item(struct cordon_spec *s, const struct value *v,
+			   struct err *err)
+{
+	char name[32];
+
+	if (ulimit_part(v, "name", "Name", NULL, name, sizeof(name)) < 0)
+		return bad(err, "ulimits",
+			   "{\"name\": NAME, \"soft\": N, \"hard\": N}");
+	return set_ulimit_object(s, name, v, err);
+}
+
 /* Settings that take a map, and what one member of it does. */
 static const struct {
 	const char *name;
@@ -200,6 +301,10 @@ static const struct {
 	{ "tmpfs", set_tmpfs },
 	{ "env", set_env },
 	{ "extra-docker-args", set_extra },
+	{ "extra-hosts", set_host },
+	{ "add-host", set_host },
+	{ "ulimits", set_ulimit_of },
+	{ "ulimit", set_ulimit_of },
 };
 
 static int set_map(struct cordon_spec *s, const char *name,
@@ -326,7 +431,9 @@ static int set_list(struct cordon_spec *s, const char *name,
 		name = "volume";
 	for (struct walk w = walk_start(v);
 	     r == 0 && walk_next(&w, &none, &item);)
-		r = set_one(s, name, NULL, &item, err);
+		r = value_type(&item) == '{' && strncmp(name, "ulimit", 6) == 0
+			    ? set_ulimit_item(s, &item, err)
+			    : set_one(s, name, NULL, &item, err);
 	return r;
 }
 
@@ -344,6 +451,14 @@ static int set_member(struct cordon_spec *s, const struct value *key,
 			*p = '-';
 	if (!name[0])
 		return err_set(err, EINVAL, "a member without a proper name");
+	if (strcmp(name, "blocks") == 0)
+		return blocks_load(s, v, err);
+	/* Whatever its value is. */
+	if (!setting_find(name) && strcmp(name, "docker-args") != 0 &&
+	    strcmp(name, "extra-docker-args") != 0 &&
+	    setting_unknown(name, err) == -EOPNOTSUPP)
+		return value_type(v) == 'n' ? (err->code = 0) : -err->code;
+	err->code = 0;
 	/* None is how a setting that is not given is written. */
 	if (value_type(v) == 'n')
 		return setting_find(name)
@@ -400,7 +515,8 @@ int cordon_spec_set_json(struct cordon_spec *s, const char *json, size_t len,
 			 struct cordon_error *out)
 {
 	struct err err = { 0 };
-	_cleanup_free_ char *text = len <= MAX_JSON ? malloc(len + 1) : NULL;
+	_cleanup_free_ char *text = len <= SPEC_MAX_JSON ? malloc(len + 1)
+							 : NULL;
 	struct value object = { text, 0 };
 
 	if (!text) {

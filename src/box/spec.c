@@ -66,6 +66,8 @@ static void block_done(struct spec_block *b)
 	free(b->lang_name);
 	free(b->code);
 	free(b->filename);
+	strv_done(&b->args);
+	free(b->input);
 }
 
 void cordon_spec_free(struct cordon_spec *s)
@@ -82,6 +84,7 @@ void cordon_spec_free(struct cordon_spec *s)
 	}
 	for (size_t i = 0; i < s->n_blocks; i++)
 		block_done(&s->blocks[i]);
+	strv_done(&s->gate_used);
 	strv_done(&s->asked);
 	strv_done(&s->asked_lists);
 	strv_done(&s->env);
@@ -99,6 +102,9 @@ void cordon_spec_free(struct cordon_spec *s)
 	free(s->user);
 	strv_done(&s->group_add);
 	free(s->workdir);
+	free(s->work_dir);
+	free(s->bind_dir);
+	free(s->container_dir);
 	free(s->workspace);
 	free(s->policy);
 	free(s->name);
@@ -133,12 +139,12 @@ int spec_set(struct cordon_spec *s, const char *name, const char *value,
 	const struct setting *setting = setting_find(name);
 
 	if (!setting)
-		return err_set(err, EINVAL, "there is no setting '%s'", name);
+		return setting_unknown(name, err);
 	if (!value && setting->value)
 		return err_set(err, EINVAL, "%s takes %s", setting->name,
 			       setting->value);
 	if (setting_put(setting, s, value, err) < 0)
-		return err_wrap(err, "%s", setting->name);
+		return err_wrap(err, "%s", setting_said(setting, name));
 	return spec_asked(s, setting->name, value, err);
 }
 
@@ -148,6 +154,47 @@ int cordon_spec_set(struct cordon_spec *s, const char *name, const char *value,
 	struct err err = { 0 };
 
 	return spec_set(s, name, value, &err) < 0 ? error_out(out, &err) : 0;
+}
+
+uint64_t spec_total_us(const struct cordon_spec *s)
+{
+	if (s->stated & SPEC_STATED_TOTAL)
+		return s->total_us;
+	return MAX(s->total_us, s->timeout_us);
+}
+
+uint64_t spec_workspace_size(const struct cordon_spec *s)
+{
+	for (size_t i = 0; i < s->n_binds; i++)
+		if (strcmp(s->binds[i].target, "/workspace") == 0)
+			return 0;
+	for (size_t i = 0; i < s->n_tmpfs; i++)
+		if (strcmp(s->tmpfs[i].target, "/workspace") == 0)
+			return s->tmpfs[i].size;
+	return s->disk;
+}
+
+void spec_plain_path(char *path)
+{
+	char *to = path;
+
+	if (path[0] != '/')
+		return;
+	for (const char *p = path; *p;) {
+		size_t n;
+
+		p += strspn(p, "/");
+		n = strcspn(p, "/");
+		if (n > 0 && !(n == 1 && *p == '.')) {
+			*to++ = '/';
+			memmove(to, p, n);
+			to += n;
+		}
+		p += n;
+	}
+	if (to == path)
+		to++; /* the root */
+	*to = '\0';
 }
 
 int spec_check_path(const char *path, const char *what, struct err *err)
@@ -218,6 +265,56 @@ int spec_check_filename(const char *name, struct err *err)
 	return 0;
 }
 
+/* Adds a part, or takes the last one away; the new length, or -errno. */
+static int walk(char *out, size_t len, const char *p, size_t n, struct err *err)
+{
+	if (n == 0 || (n == 1 && p[0] == '.'))
+		return (int)len;
+	if (n == 2 && p[0] == '.' && p[1] == '.') {
+		if (len == 0)
+			return err_set(err, EPERM,
+				       "Filename is not in the workspace");
+		while (len > 0 && out[len - 1] != '/')
+			len--;
+		return (int)(len > 0 ? len - 1 : 0);
+	}
+	if (len > 0)
+		out[len++] = '/';
+	memcpy(out + len, p, n);
+	return (int)(len + n);
+}
+
+int spec_plain_filename(const char *name, char **ret, struct err *err)
+{
+	size_t size = strlen(name);
+	_cleanup_free_ char *out = malloc(size + 2);
+	const char *last = strrchr(name, '/');
+	int len = 0;
+
+	*ret = NULL;
+	if (!out)
+		return err_set(err, ENOMEM, "out of memory");
+	/* These are wrong in themselves, wherever they lead. */
+	if (size == 0 || size > 4096 || name[0] == '/' || name[size - 1] == '/')
+		return spec_check_filename(name, err);
+	for (const char *p = name; *p;) {
+		size_t n = strcspn(p, "/");
+
+		len = walk(out, (size_t)len, p, n, err);
+		if (len < 0)
+			return len;
+		p += n + (p[n] == '/');
+	}
+	out[len] = '\0';
+	last = last ? last + 1 : name;
+	if (strcmp(last, ".") == 0 || strcmp(last, "..") == 0)
+		return bad_name(err, "it names a directory");
+	if (spec_check_filename(out, err) < 0)
+		return -err->code;
+	*ret = take_ptr(out);
+	return 0;
+}
+
 int cordon_spec_command(struct cordon_spec *s, const char *const *argv,
 			struct cordon_error *out)
 {
@@ -250,8 +347,8 @@ int cordon_spec_code(struct cordon_spec *s, const char *language,
 		return error_out(out, &err);
 	}
 	memset(b, 0, sizeof(*b));
-	b->lang = lang_find(language);
-	b->lang_name = strdup(language);
+	b->lang_name = lang_trimmed(language);
+	b->lang = b->lang_name ? lang_find(b->lang_name) : NULL;
 	b->code = malloc(len + 1);
 	b->filename = filename ? strdup(filename) : NULL;
 	if (!b->lang_name || !b->code || (filename && !b->filename)) {
@@ -300,6 +397,35 @@ static int check_groups(const struct cordon_spec *s, struct err *err)
 	return 0;
 }
 
+static bool has_any_input(const struct cordon_spec *s)
+{
+	bool has = s->has_input;
+
+	for (size_t i = 0; i < s->n_blocks; i++)
+		has |= s->blocks[i].input != NULL;
+	return has;
+}
+
+/* As docker says it: one would hide the other. */
+static int check_targets(const struct cordon_spec *s, struct err *err)
+{
+	for (size_t i = 0; i < s->n_binds; i++) {
+		const char *target = s->binds[i].target;
+		bool is_twice = false;
+
+		for (size_t k = 0; k < i; k++)
+			is_twice |= strcmp(s->binds[k].target, target) == 0;
+		for (size_t k = 0; k < s->n_tmpfs; k++)
+			is_twice |= strcmp(s->tmpfs[k].target, target) == 0;
+		if (is_twice)
+			return err_set(err, EINVAL,
+				       "volume: duplicate mount point "
+				       "'%.300s'; give one of them",
+				       target);
+	}
+	return 0;
+}
+
 int spec_check(const struct cordon_spec *s, struct err *err)
 {
 	if (!s->is_empty && s->command.n == 0 && s->n_blocks == 0 &&
@@ -316,18 +442,27 @@ int spec_check(const struct cordon_spec *s, struct err *err)
 	if (s->has_entrypoint && !s->image && !s->root)
 		return err_set(err, EINVAL, "entrypoint goes with an image");
 	if (s->user && !s->is_user_ours && !s->image && !s->root)
-		return err_set(err, EINVAL,
-			       "user '%.64s' is neither a number nor a name in "
-			       "the box's passwd (root, nobody)",
-			       s->user);
-	if (check_groups(s, err) < 0)
+		return err_set(
+			err, EINVAL,
+			"--user '%.64s' is neither a number nor a name in "
+			"the box's passwd (root, nobody)",
+			s->user);
+	if (check_groups(s, err) < 0 || check_targets(s, err) < 0)
 		return -err->code;
 	for (size_t i = 0; i < s->env.n; i++)
-		if (!strchr(s->env.v[i], '=') && !s->image && !s->root)
+		if (!strchr(s->env.v[i], '=') && !s->image && !s->root &&
+		    !s->may_unset_env)
 			return err_set(err, EINVAL,
-				       "env: '%s' is not NAME=VALUE; the "
+				       "--env: '%s' is not NAME=VALUE; the "
 				       "host's own variables are not passed in",
 				       s->env.v[i]);
+	for (size_t i = 0; s->n_copies && i < s->n_binds; i++)
+		if (strcmp(s->binds[i].target, "/workspace") == 0)
+			return err_set(err, EINVAL,
+				       "copy-out: /workspace is a volume; what "
+				       "is written there is in '%.200s' "
+				       "already",
+				       s->binds[i].source);
 	if (s->no_network && (s->allow_hosts.n || s->secrets.n))
 		return err_set(err, EINVAL,
 			       "network 'none' and hosts that may be reached "
@@ -335,7 +470,7 @@ int spec_check(const struct cordon_spec *s, struct err *err)
 	if (s->memory_low > s->memory)
 		return err_set(err, EINVAL,
 			       "memory-reservation is more than memory");
-	if (s->tty && s->has_input)
+	if (s->tty && has_any_input(s))
 		return err_set(err, EINVAL,
 			       "a terminal and given input exclude each other");
 	return 0;

@@ -41,6 +41,7 @@ struct spec_bind {
 	int mode;
 	uint64_t dev; /* what was looked at; ino 0: whatever is there */
 	uint64_t ino;
+	bool is_work_dir; /* made where it is missing */
 };
 
 struct spec_tmpfs {
@@ -50,6 +51,7 @@ struct spec_tmpfs {
 	bool is_ro;
 	bool is_noexec;
 	bool is_volume; /* what an image has there is seen; part of `disk` */
+	bool has_size;  /* it was asked for */
 };
 
 struct spec_copy {
@@ -64,6 +66,9 @@ struct spec_block {
 	char *code;
 	size_t len;
 	char *filename;
+	struct strv args; /* after its file, before those of all */
+	char *input;      /* standard input; NULL: that of all */
+	size_t input_len;
 };
 
 /* One program of a command line, and how it is joined to the one before. */
@@ -73,6 +78,10 @@ struct spec_line {
 };
 
 #define SPEC_MAX_ITEMS 24
+
+/* Rules of which it is known what was used of them, and the text of each. */
+#define SPEC_USED_MAX  256
+#define SPEC_USED_SIZE 512
 #define SPEC_MAX_LINE  64
 
 /* Bits of `stated` besides those of enum policy_number. */
@@ -80,6 +89,7 @@ struct spec_line {
 #define SPEC_STATED_ROOT      (1U << 25)
 #define SPEC_STATED_QUOTA     (1U << 18)
 #define SPEC_STATED_IMAGE     (1U << 16)
+#define SPEC_STATED_TOTAL     (1U << 19)
 #define SPEC_STATED_ISOLATION (1U << 17)
 
 struct cordon_spec {
@@ -124,6 +134,7 @@ struct cordon_spec {
 	bool no_ledger;
 	bool witness;  /* count refused sockets; for tests of a policy */
 	bool no_files; /* nobody will look at the list of files */
+	bool is_dry;   /* it is only prepared: what is missing is not made */
 	bool is_empty; /* a box for programs that come later */
 	/* For a peer of the daemon: paths are absolute, no file is read. */
 	bool is_served;
@@ -142,11 +153,19 @@ struct cordon_spec {
 	const struct strv *notes; /* to be told; the guard's */
 	bool is_user_ours;        /* a number, or a name that every root has */
 	bool as_user;          /* a program in a box of perhaps another user */
+	bool may_unset_env;    /* a variable's name alone takes it away */
 	bool may_be_root;      /* in a box that stays: programs, later */
 	struct strv group_add; /* as given; found by the guard ... */
 	uint32_t groups[WIRE_MAX_GROUPS]; /* ... with those of the image */
 	uint32_t n_groups;
 	char *workdir;
+	/* Of the host, the workspace itself (work-bind.h); as who mounts it */
+	char *work_dir;
+	char *bind_dir;
+	char *container_dir; /* there in the box, too */
+	bool is_work_dir_ro;
+	bool allow_cwd;
+	bool delete_files;
 	char *workspace;        /* copied in */
 	uint64_t workspace_dev; /* as dev and ino of a bind */
 	uint64_t workspace_ino;
@@ -192,6 +211,9 @@ struct cordon_spec {
 	const struct spec_egress *egress; /* NULL: there is no network */
 	/* NAME=VALUE: of a daemon, what the policy's secrets are */
 	const struct strv *secret_values;
+	/* Of a daemon: "BYTES RULE", what the box's earlier gates let through
+	 */
+	struct strv gate_used;
 	/* Served: "SIZE SHA256" of an input that goes another way, or "open" */
 	char input_sum[96];
 };
@@ -204,6 +226,12 @@ int spec_set(struct cordon_spec *s, const char *name, const char *value,
 int spec_asked(struct cordon_spec *s, const char *name, const char *value,
 	       struct err *err);
 
+/* The time of all blocks: as stated, else at least that of one. */
+uint64_t spec_total_us(const struct cordon_spec *s);
+
+/* Bytes that the box's /workspace has; 0: it is a volume, which has its own. */
+uint64_t spec_workspace_size(const struct cordon_spec *s);
+
 /* 0, or -errno with a line that says what does not go together. */
 int spec_check(const struct cordon_spec *s, struct err *err);
 
@@ -211,11 +239,23 @@ int spec_check(const struct cordon_spec *s, struct err *err);
 int spec_add_line(struct cordon_spec *s, uint32_t join, const char *const *argv,
 		  size_t n, struct err *err);
 
+/* Takes "//", "/./" and a last slash out of it: one name for one place. */
+void spec_plain_path(char *path);
+
 /* A path in the box: absolute, plain, short enough; 0 or -EINVAL. */
 int spec_check_path(const char *path, const char *what, struct err *err);
 
 /* Whether a block's file name is one; -EINVAL with the reference's words. */
 int spec_check_filename(const char *name, struct err *err);
 
+/*
+ * The same after "." and ".." in it are resolved by its text alone; the result
+ * has neither, and is the caller's to free.
+ */
+int spec_plain_filename(const char *name, char **ret, struct err *err);
+
 /* Copies an internal error to a caller's. */
 int error_out(struct cordon_error *out, const struct err *err);
+
+/* The image's whole name once it was found; "host" for this machine's root. */
+const char *spec_image_name(const struct cordon_spec *s);

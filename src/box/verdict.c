@@ -100,14 +100,37 @@ static struct verdict ended(const struct wire_outcome *o)
 	return v;
 }
 
+/*
+ * The box could not be built; or it stands, and the request's own file could
+ * not be put where it said: there is no room, or what ran before, or what is
+ * mounted there, does not let it.
+ */
+static struct verdict not_built(const struct err *why)
+{
+	static const struct {
+		int code;
+		struct verdict verdict;
+	} files[] = {
+		{ ENOSPC, { CAUSE_DISK, 137, 0 } },
+		{ EDQUOT, { CAUSE_DISK, 137, 0 } },
+		{ EFBIG, { CAUSE_DISK, 137, 0 } },
+		{ EPERM, { CAUSE_DENIED, 126, 0 } },
+		{ EACCES, { CAUSE_DENIED, 126, 0 } },
+		{ EROFS, { CAUSE_DENIED, 126, 0 } },
+		{ EEXIST, { CAUSE_DENIED, 126, 0 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i].code == why->code &&
+		    strcmp(why->stage, "files") == 0)
+			return files[i].verdict;
+	return (struct verdict){ CAUSE_SETUP, 125, 0 };
+}
+
 struct verdict verdict_of(const struct wire_outcome *o)
 {
-	if (o->err.code) {
-		/* The request's own file could not be put where it said. */
-		if (o->err.code == EPERM && strcmp(o->err.stage, "files") == 0)
-			return (struct verdict){ CAUSE_DENIED, 126, 0 };
-		return (struct verdict){ CAUSE_SETUP, 125, 0 };
-	}
+	if (o->err.code)
+		return not_built(&o->err);
 	switch ((enum wire_end)o->end) {
 	case WIRE_BY_TIMEOUT:
 	case WIRE_BY_TOTAL:

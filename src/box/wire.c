@@ -137,7 +137,8 @@ static bool mount_check(const struct wire_box *box, const struct wire_mount *m)
 	if (!is_path(target))
 		return false;
 	/* It becomes an option, in which these stand for more than one path. */
-	if ((m->flags & WIRE_MNT_OVERLAY) && strpbrk(target, ":,\\"))
+	if ((m->flags & WIRE_MNT_OVERLAY) &&
+	    (strpbrk(target, ":,\\") || !(box->blob.flags & WIRE_OWN_ROOT)))
 		return false;
 	switch ((enum wire_mount_kind)m->kind) {
 	case WIRE_BIND:
@@ -146,10 +147,11 @@ static bool mount_check(const struct wire_box *box, const struct wire_mount *m)
 	case WIRE_LAYER:
 		return box->image && is_digits(source);
 	case WIRE_UPPER:
-	case WIRE_PLACE:
+		return wire_has_layers(box);
 	case WIRE_VOLUME:
 	case WIRE_CODE:
 		return box->image;
+	case WIRE_PLACE:
 	case WIRE_TMPFS:
 		return true;
 	case WIRE_MOUNT_KINDS:
@@ -194,6 +196,14 @@ int wire_check_box(const struct wire_box *box, uint64_t size, struct err *err)
 	return 0;
 }
 
+static bool step_check(const struct wire_blob *blob, const struct wire_step *s)
+{
+	return s->argv.count > 0 && s->join <= WIRE_BY_PIPE &&
+	       wire_vec_check(blob, s->argv) && records_check(blob, s->files) &&
+	       s->input.off <= blob->size &&
+	       s->input.len <= blob->size - s->input.off;
+}
+
 int wire_check_work(const struct wire_work *work, uint64_t size,
 		    struct err *err)
 {
@@ -205,9 +215,7 @@ int wire_check_work(const struct wire_work *work, uint64_t size,
 	    work->n_groups > WIRE_MAX_GROUPS)
 		return err_set(err, EPROTO, "the spec has bad numbers");
 	for (uint32_t i = 0; i < work->n_steps; i++)
-		if (work->steps[i].argv.count == 0 ||
-		    work->steps[i].join > WIRE_BY_PIPE ||
-		    !wire_vec_check(blob, work->steps[i].argv))
+		if (!step_check(blob, &work->steps[i]))
 			return outside(err);
 	if (!wire_str(blob, work->workdir) || !wire_str(blob, work->path) ||
 	    !wire_vec_check(blob, work->env) ||

@@ -30,7 +30,7 @@
 #include "base/err.h"
 
 #define WIRE_BOX_MAGIC  0x43520115U
-#define WIRE_WORK_MAGIC 0x43520204U
+#define WIRE_WORK_MAGIC 0x43520206U
 #define WIRE_MAX_MOUNTS 192
 #define WIRE_MAX_STEPS  64
 #define WIRE_MAX_TASKS  8
@@ -83,6 +83,12 @@ struct wire_egress {
 /* Limits of each process, by the kernel's number; only ever lowered. */
 #define WIRE_RLIMITS 16
 
+/* What each process has at most, whatever its box has (limits, rlimits). */
+#define WIRE_TOP_MEMLOCK    (64 << 10)
+#define WIRE_TOP_MSGQUEUE   (800 << 10)
+#define WIRE_TOP_SIGPENDING 4096
+#define WIRE_TOP_STACK      (8 << 20)
+
 struct wire_rlimit {
 	uint64_t soft;
 	uint64_t hard;
@@ -104,9 +110,10 @@ enum wire_mount_kind {
 	WIRE_BIND,  /* a host directory or file */
 	WIRE_DEV,   /* a character device, checked by number */
 	WIRE_TMPFS, /* an empty place in memory */
-	/* Of a root that is an image: */
+	/* Of a root that is made of layers: */
 	WIRE_LAYER, /* 64 digits name a layer of the store; the lowest first */
 	WIRE_UPPER, /* as WIRE_TMPFS: takes the changes to the root */
+	/* Of any root: */
 	WIRE_PLACE, /* a directory that is made where it is missing */
 	/* Of the root itself, read-only or not executable as it else is: */
 	WIRE_VOLUME, /* a directory that can be written, in WIRE_UPPER */
@@ -115,8 +122,9 @@ enum wire_mount_kind {
 };
 
 /*
- * Records below this path are the top layer of an image's root; all others
- * are files of /dev, /proc and /sys, as ever.
+ * Records below this path are the top layer of a root that is made of layers,
+ * an image's or WIRE_OWN_ROOT; all others are files of /dev, /proc and /sys,
+ * as ever.
  */
 #define WIRE_OWN_LAYER "/.own"
 
@@ -133,7 +141,7 @@ enum {
 	WIRE_MNT_FILE = 1 << 3,     /* the target is a file, not a directory */
 	WIRE_MNT_WORK = 1 << 4,     /* the workspace: handed back at the end */
 	WIRE_MNT_OPTIONAL = 1 << 5, /* skipped where the source is missing */
-	WIRE_MNT_OVERLAY = 1 << 6,  /* writable, in a throw-away layer */
+	WIRE_MNT_OVERLAY = 1 << 6,  /* WIRE_OWN_ROOT: changes in WIRE_UPPER */
 	WIRE_MNT_PROGRAM = 1 << 7,  /* under WIRE_COMMANDS: may be executed */
 };
 
@@ -156,6 +164,7 @@ struct wire_mount {
 
 enum {
 	WIRE_STEP_END_BLOCK = 1 << 0, /* the last step of its block */
+	WIRE_STEP_INPUT = 1 << 1,     /* it has a standard input of its own */
 };
 
 /* When a step of a block is run, by how those before it ended. */
@@ -164,12 +173,6 @@ enum wire_join {
 	WIRE_IF_NOT,  /* if the last one failed */
 	WIRE_ALWAYS,  /* in any case */
 	WIRE_BY_PIPE, /* at the same time, reading what the last one writes */
-};
-
-struct wire_step {
-	struct wire_vec argv;
-	uint32_t flags;
-	uint32_t join; /* enum wire_join; of a block's first it is not read */
 };
 
 enum wire_record_kind {
@@ -185,6 +188,20 @@ enum wire_record_kind {
 struct wire_records {
 	uint64_t off;
 	uint64_t count;
+};
+
+struct wire_bytes {
+	uint64_t off;
+	uint64_t len;
+};
+
+struct wire_step {
+	struct wire_vec argv;
+	uint32_t flags;
+	uint32_t join; /* enum wire_join; of a block's first it is not read */
+	/* Of a block's first, but not the work's: laid down just before it. */
+	struct wire_records files;
+	struct wire_bytes input; /* WIRE_STEP_INPUT */
 };
 
 struct wire_record {
@@ -207,6 +224,8 @@ enum {
 	WIRE_ROOT_USER = 1 << 7,  /* box: programs in it may be its user 0 */
 	WIRE_GROUPS_ASKED = 1 << 8, /* work: without its groups, nothing runs */
 	WIRE_EGRESS = 1 << 9,       /* box: it has a gate; see wire_egress */
+	/* box: no image, its root is WIRE_OWN_LAYER below a WIRE_UPPER */
+	WIRE_OWN_ROOT = 1 << 10,
 };
 
 /*
@@ -270,7 +289,7 @@ struct wire_work {
 	uint32_t uid; /* who runs it, WIRE_OWN_ID: the box's user */
 	uint32_t gid;
 	uint32_t groups[WIRE_MAX_GROUPS];
-	struct wire_records records; /* in the finished box */
+	struct wire_records records; /* in the finished box, before all steps */
 	struct wire_step steps[WIRE_MAX_STEPS];
 };
 
@@ -285,6 +304,7 @@ enum wire_type {
 	WIRE_FLOOD,     /* client: more output than the hard limit */
 	WIRE_NEXT,      /* client, keeper: go on with the next block */
 	WIRE_TERM,      /* keeper: SIGTERM to the program */
+	WIRE_END_BLOCK, /* keeper: SIGKILL to all, and on to the next block */
 	WIRE_GO,        /* keeper: the ids are mapped */
 	WIRE_SPEC,      /* keeper: fd box */
 	WIRE_CONF,      /* keeper: fds mounts in order */
@@ -309,7 +329,8 @@ enum wire_type {
 	WIRE_FILES,  /* client, keeper: fd a stream socket */
 	WIRE_CLOSE,  /* client */
 	WIRE_FORGET, /* client: what is kept under a number */
-	WIRE_READY,  /* init, keeper: the wall stands */
+	WIRE_READY,  /* init, keeper: the wall stands; init: fd to hold, if any
+		      */
 	WIRE_BEGUN,  /* init, keeper: it runs; fd of its terminal, if any */
 	WIRE_DONE,   /* init, keeper: a program has ended */
 	WIRE_CLOSED, /* keeper: nothing of the box is left */
@@ -346,7 +367,7 @@ struct wire_outcome {
 	uint64_t pids_refused;
 	/* Sockets, under WIRE_WITNESS; with a gate, addresses without route */
 	uint64_t net_refused;
-	uint64_t net_opened; /* connections that were made inside */
+	uint64_t net_opened; /* made inside, or refused there by the kernel */
 	uint32_t host_uid;
 	uint32_t landlock_abi;
 };
@@ -385,7 +406,7 @@ struct wire_ask {
 };
 
 struct wire_usage {
-	uint64_t memory, memory_limit, memory_peak, inactive_file;
+	uint64_t memory, memory_limit, memory_peak, inactive_file, active_file;
 	uint64_t cpu_us, cpu_user_us, cpu_system_us;
 	uint64_t throttled, throttled_us, periods;
 	uint64_t pids, pids_limit;
@@ -446,6 +467,12 @@ struct wire_bounds {
 static inline bool wire_is_in_root(uint8_t kind)
 {
 	return kind == WIRE_PLACE || kind == WIRE_VOLUME || kind == WIRE_CODE;
+}
+
+/* Whether its root is an overlayfs; else it is a file system in memory. */
+static inline bool wire_has_layers(const struct wire_box *box)
+{
+	return box->image || (box->blob.flags & WIRE_OWN_ROOT);
 }
 
 static inline bool wire_has_mount(const struct wire_conf *c, uint32_t i)

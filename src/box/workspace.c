@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "policy/decide.h"
 #include "policy/never.h"
 
 #define TOP "/workspace"
@@ -126,7 +127,7 @@ static void walk_enter(struct walk *w, int dir, const char *name)
 /* in */
 
 static int remember(struct prepared *ret, const char *path,
-		    const struct stat *st)
+		    const struct stat *st, uint64_t at)
 {
 	struct placed *more;
 
@@ -143,17 +144,20 @@ static int remember(struct prepared *ret, const char *path,
 		return -ENOMEM;
 	more->mtime_ns = mtime_ns(st);
 	more->size = (uint64_t)st->st_size;
+	more->at = at;
 	ret->n_placed++;
 	return 0;
 }
 
 static int add_file(struct pack *p, int dir, const char *name, const char *path,
-		    struct wire_record *rec, struct err *err)
+		    struct wire_record *rec, struct prepared *ret,
+		    struct err *err)
 {
 	_cleanup_fd_ int fd = openat(dir, name,
 				     O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
 					     O_CLOEXEC);
 	struct stat st;
+	uint64_t at;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, errno, "workspace: open '%s'", path);
@@ -167,8 +171,13 @@ static int add_file(struct pack *p, int dir, const char *name, const char *path,
 			       "workspace: it does not fit; raise --disk or "
 			       "mount it with --volume");
 	p->budget -= rec->data_len;
-	pack_record_fd(p, rec, path, fd);
-	return p->err.code ? (*err = p->err, -err->code) : 0;
+	rec->mtime_ns = mtime_ns(&st);
+	at = pack_record_fd(p, rec, path, fd);
+	if (p->err.code)
+		return *err = p->err, -err->code;
+	if (remember(ret, path + sizeof(TOP), &st, at) < 0)
+		return err_set(err, ENOMEM, "out of memory");
+	return 0;
 }
 
 static int add_link(struct pack *p, int dir, const char *name, const char *path,
@@ -181,6 +190,26 @@ static int add_link(struct pack *p, int dir, const char *name, const char *path,
 		return err_errno(err, errno, "workspace: read '%s'", path);
 	rec->data_len = (uint64_t)n;
 	pack_record(p, rec, path, target);
+	return 0;
+}
+
+/* Whether it would be written to the host, through a volume. */
+static int check_volumes(const struct cordon_spec *s, const char *path,
+			 struct err *err)
+{
+	for (size_t i = 0; i < s->n_binds; i++) {
+		const char *target = s->binds[i].target;
+		const char *rest = target + sizeof(TOP) - 1;
+
+		if (!path_is_below(target, TOP))
+			continue;
+		rest += *rest == '/';
+		if (!*rest || path_is_below(path, rest))
+			return err_set(err, EINVAL,
+				       "workspace: '%.150s' would be copied "
+				       "into the volume at '%.150s'",
+				       path, target);
+	}
 	return 0;
 }
 
@@ -202,9 +231,7 @@ static int add_entry(struct pack *p, struct walk *w, int dir, const char *name,
 	}
 	if (S_ISREG(st->st_mode)) {
 		rec.kind = WIRE_FILE;
-		if (remember(ret, w->path, st) < 0)
-			return err_set(err, ENOMEM, "out of memory");
-		return add_file(p, dir, name, path, &rec, err);
+		return add_file(p, dir, name, path, &rec, ret, err);
 	}
 	if (S_ISLNK(st->st_mode)) {
 		rec.kind = WIRE_LINK;
@@ -216,6 +243,12 @@ static int add_entry(struct pack *p, struct walk *w, int dir, const char *name,
 		       w->path);
 	(void)strv_add(&ret->warnings, path);
 	return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct placed *)a)->path,
+		      ((const struct placed *)b)->path);
 }
 
 int workspace_pack(struct pack *p, const struct cordon_spec *s,
@@ -243,9 +276,12 @@ int workspace_pack(struct pack *p, const struct cordon_spec *s,
 	if (!w || walk_open(w, top) < 0)
 		return err_set(err, ENOMEM, "workspace: read '%s'",
 			       s->workspace);
-	p->budget = s->disk;
-	while (r == 0 && walk_next(w, &dir, &name, &st))
-		r = add_entry(p, w, dir, name, &st, ret, err);
+	p->budget = spec_workspace_size(s);
+	while (r == 0 && walk_next(w, &dir, &name, &st)) {
+		r = check_volumes(s, w->path, err);
+		if (r == 0)
+			r = add_entry(p, w, dir, name, &st, ret, err);
+	}
 	if (r == 0 && w->is_cut)
 		r = err_set(err, EFBIG,
 			    "workspace: '%s' has more than %d files, or is "
@@ -253,26 +289,87 @@ int workspace_pack(struct pack *p, const struct cordon_spec *s,
 			    s->workspace, WORKSPACE_MAX_FILES,
 			    WORKSPACE_MAX_DEPTH);
 	walk_close(w);
+	if (ret->n_placed > 0)
+		qsort(ret->placed, ret->n_placed, sizeof(*ret->placed),
+		      by_path);
 	return r;
 }
 
 /* out */
 
-static bool is_unchanged(const struct prepared *before, const char *path,
-			 const struct stat *st)
+/*
+ * Times can be set to anything, and two changes in one tick of the clock have
+ * the same: so where they say that nothing has changed, the bytes decide. What
+ * was there is at `at` of the blob that was sent, or in memory.
+ */
+struct content {
+	int blob;
+	uint64_t at;
+	const char *data; /* instead of the blob, if there is one */
+	uint64_t size;
+};
+
+static bool holds(int dir, const char *name, const struct content *c)
 {
-	for (size_t i = 0; i < before->n_placed; i++)
-		if (strcmp(before->placed[i].path, path) == 0)
-			return before->placed[i].mtime_ns == mtime_ns(st) &&
-			       before->placed[i].size == (uint64_t)st->st_size;
-	for (size_t i = 0; i < ARRAY_SIZE(before->code_files); i++)
-		if (before->code_files[i] &&
-		    strncmp(before->code_files[i], TOP "/",
-			    sizeof(TOP "/") - 1) == 0 &&
-		    strcmp(before->code_files[i] + sizeof(TOP "/") - 1, path) ==
-			    0)
+	_cleanup_fd_ int fd = openat(dir, name,
+				     O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
+					     O_CLOEXEC);
+	char have[8192];
+	char want[sizeof(have)];
+
+	for (uint64_t at = 0; at < c->size;) {
+		size_t len = (size_t)MIN(c->size - at, sizeof(have));
+		const char *was = c->data ? c->data + at : want;
+
+		if (pread(fd, have, len, (off_t)at) != (ssize_t)len ||
+		    (!c->data && pread(c->blob, want, len,
+				       (off_t)(c->at + at)) != (ssize_t)len) ||
+		    memcmp(have, was, len) != 0)
+			return false;
+		at += len;
+	}
+	return fd >= 0;
+}
+
+/* The file of a block, which is in the workspace, as it was written. */
+static bool is_code(const struct cordon_spec *s, const struct prepared *before,
+		    const char *path, int dir, const char *name)
+{
+	for (size_t i = 0; i < s->n_blocks; i++) {
+		const char *file = before->code_files[i];
+		const struct content c = { .data = s->blocks[i].code,
+					   .size = s->blocks[i].len };
+		struct stat st;
+
+		if (file && strncmp(file, TOP "/", sizeof(TOP)) == 0 &&
+		    strcmp(file + sizeof(TOP), path) == 0 &&
+		    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    (uint64_t)st.st_size == c.size && holds(dir, name, &c))
 			return true;
+	}
 	return false;
+}
+
+static bool is_unchanged(const struct cordon_spec *s,
+			 const struct prepared *before, const char *path,
+			 int dir, const char *name, const struct stat *st)
+{
+	const struct placed key = { .path = (char *)path };
+	const struct placed *was = NULL;
+
+	if (before->n_placed > 0)
+		was = bsearch(&key, before->placed, before->n_placed,
+			      sizeof(key), by_path);
+	if (was) {
+		const struct content c = { .blob = before->work,
+					   .at = was->at,
+					   .size = was->size };
+
+		return was->mtime_ns == mtime_ns(st) &&
+		       was->size == (uint64_t)st->st_size &&
+		       holds(dir, name, &c);
+	}
+	return is_code(s, before, path, dir, name);
 }
 
 static void list(struct listing *l, const char *path, const struct stat *st)
@@ -453,7 +550,8 @@ void workspace_collect(int top, const struct cordon_spec *s, const int *copies,
 				walk_enter(w, dir, name);
 			if (!S_ISREG(st.st_mode))
 				continue;
-			if (!is_unchanged(before, w->path, &st))
+			if (!s->no_files &&
+			    !is_unchanged(s, before, w->path, dir, name, &st))
 				list(ret, w->path, &st);
 			copy_matching(&c, dir, name, w->path);
 		}

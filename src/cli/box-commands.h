@@ -13,3 +13,9 @@ bool life_opts(size_t i, const char **ret_name, struct opts *ret);
 
 /* All; false past the last. */
 bool box_command(size_t i, const char **ret_name, struct opts *ret);
+
+/*
+ * exec.c: whether a name that no box has is the id of a program in one; then
+ * *err is empty again.
+ */
+bool may_be_exec(const char *name, struct err *err);

@@ -3,6 +3,7 @@
 
 /* The commands of `cordon`, one file each; the table is in main.c. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -47,3 +48,6 @@ int cmd_inspect(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_create(int argc, char **argv);
+
+/* main.c: whether the command was started without standard input or output. */
+bool stream_is_missing(int fd);

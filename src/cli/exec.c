@@ -104,6 +104,24 @@ static void put_want(struct buf *b, const struct exec_flags *f, char **command)
 	json_close(&j, '}');
 }
 
+/* Whether a name that no box has is the id of a program in one. */
+bool may_be_exec(const char *name, struct err *err)
+{
+	struct err unused = { 0 };
+	char path[128];
+	struct buf b;
+
+	if (err->code != DAEMON_NOT_FOUND || strlen(name) != 64 ||
+	    strspn(name, "0123456789abcdef") != 64 ||
+	    daemon_format(path, sizeof(path), &unused, "/v1/execs/%s", name) <
+		    0 ||
+	    daemon_call("GET", path, NULL, &b, &unused) < 0)
+		return false;
+	buf_done(&b);
+	*err = (struct err){ 0 };
+	return true;
+}
+
 /* How it ended, asked for when its streams have. */
 static int exit_code(const char *id, struct err *err)
 {
@@ -200,7 +218,7 @@ static const struct opt attach_table[] = {
 };
 
 const struct opts attach_opts = {
-	.usage = "[FLAGS] BOX",
+	.usage = "[FLAGS] BOX|EXEC",
 	.v = attach_table,
 	.n = ARRAY_SIZE(attach_table),
 	.min = 1,
@@ -225,28 +243,43 @@ int wait_box(const char *box, struct err *err)
 	return code;
 }
 
-int attach_box(const char *box, bool has_input, bool has_logs, struct err *err)
+/* Forms of the paths to attach and to resize. */
+static int attach_to(const char *name, const char *form, const char *resize,
+		     bool has_input, struct err *err)
 {
 	static struct daemon d;
 	struct stream_want want = { .input = has_input };
 	char path[1024];
 	int r;
 
-	if (daemon_format(path, sizeof(path), err,
-			  has_logs ? "/v1/boxes/%s/attach?stdin=1&logs=1"
-				   : "/v1/boxes/%s/attach?stdin=1",
-			  box) < 0)
+	if (daemon_format(path, sizeof(path), err, form, name) < 0)
 		return -err->code;
 	r = daemon_ask(&d, "POST", path, NULL, DAEMON_UPGRADE, err);
 	if (r == 0) {
 		want.tty = d.answer.is_raw && has_input && isatty(0);
 		if (want.tty)
 			(void)daemon_format(want.resize, sizeof(want.resize),
-					    err, "/v1/boxes/%s/resize", box);
+					    err, resize, name);
 		r = stream_join(&d, &want, err);
 	}
 	daemon_done(&d);
 	return r;
+}
+
+int attach_box(const char *box, bool has_input, bool has_logs, struct err *err)
+{
+	return attach_to(box,
+			 has_logs ? "/v1/boxes/%s/attach?stdin=1&logs=1"
+				  : "/v1/boxes/%s/attach?stdin=1",
+			 "/v1/boxes/%s/resize", has_input, err);
+}
+
+static int attach_exec(const char *id, bool has_input, struct err *err)
+{
+	if (attach_to(id, "/v1/execs/%s/attach", "/v1/execs/%s/resize",
+		      has_input, err) < 0)
+		return fail(err);
+	return exit_code(id, err);
 }
 
 int cmd_attach(int argc, char **argv)
@@ -257,9 +290,11 @@ int cmd_attach(int argc, char **argv)
 	(void)argc;
 	if (opts_read(&attach_opts, argv, &f, &err) < 0)
 		return err.text[0] ? fail(&err) : 0;
-	if (attach_box(argv[1], !f.no_stdin, f.logs, &err) < 0)
-		return fail(&err);
-	return wait_box(argv[1], &err);
+	if (attach_box(argv[1], !f.no_stdin, f.logs, &err) == 0)
+		return wait_box(argv[1], &err);
+	if (may_be_exec(argv[1], &err))
+		return attach_exec(argv[1], !f.no_stdin, &err);
+	return fail(&err);
 }
 
 /* logs */
@@ -360,5 +395,11 @@ int cmd_logs(int argc, char **argv)
 			r = stream_show(&d, &err);
 		daemon_done(&d);
 	}
+	if (r < 0 && may_be_exec(argv[1], &err))
+		(void)err_set(&err, DAEMON_UNSUPPORTED,
+			      "'%.12s' is a program in a box, whose output is "
+			      "in no log; 'cordon attach %.64s' shows what is "
+			      "kept of it",
+			      argv[1], argv[1]);
 	return r < 0 ? fail(&err) : 0;
 }

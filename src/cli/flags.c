@@ -14,7 +14,8 @@
 static const struct own_flag own[] = {
 	{ "lang", 0, "LANG", "run code in this language",
 	  offsetof(struct run_flags, lang) },
-	{ "code", 'c', "CODE", "the code itself, instead of a file",
+	{ "code", 'c', "CODE",
+	  "the code itself, instead of a file; again for a further block",
 	  offsetof(struct run_flags, code) },
 	{ "json", 0, NULL, "the result document instead of the streams",
 	  offsetof(struct run_flags, json) },
@@ -59,6 +60,18 @@ static int need_value(struct reader *r, const char *flag, const char *takes,
 	return 0;
 }
 
+/* Each -c is one more. */
+static int add_code(struct run_flags *f, struct err *err)
+{
+	if (f->n_codes == ARRAY_SIZE(f->codes))
+		return err_set(err, E2BIG, "-c: at most %zu blocks can be run",
+			       ARRAY_SIZE(f->codes));
+	f->codes[f->n_codes].lang = f->lang;
+	f->codes[f->n_codes].code = f->code;
+	f->n_codes++;
+	return 0;
+}
+
 static int set_own(struct reader *r, const struct own_flag *f, const char *flag,
 		   const char *value)
 {
@@ -74,7 +87,9 @@ static int set_own(struct reader *r, const struct own_flag *f, const char *flag,
 	if (need_value(r, flag, f->value, &value) < 0)
 		return -r->err->code;
 	*(const char **)base = value;
-	return 0;
+	return f->offset == offsetof(struct run_flags, code)
+		       ? add_code(r->flags, r->err)
+		       : 0;
 }
 
 static int set_setting(struct reader *r, const struct setting *s,

@@ -11,6 +11,7 @@
 #include <cordon/cordon.h>
 
 #include "base/err.h"
+#include "box/spec.h"
 
 struct own_flag {
 	const char *name;
@@ -22,7 +23,12 @@ struct own_flag {
 
 struct run_flags {
 	const char *lang;
-	const char *code;
+	const char *code; /* the last of `codes` */
+	struct {
+		const char *lang; /* said before it; NULL: none was */
+		const char *code;
+	} codes[SPEC_MAX_BLOCKS];
+	size_t n_codes;
 	bool json;
 	bool dry_run;
 	bool detach;

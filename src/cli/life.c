@@ -43,19 +43,20 @@ static const struct verb {
 	const char *usage;
 	const struct opt *flags;
 	size_t n_flags;
+	const char *exec_path; /* of a program in a box; NULL: it has none */
 } verbs[] = {
-	{ "start", "POST", "/v1/boxes/%s/start", "BOX...", NULL, 0 },
+	{ "start", "POST", "/v1/boxes/%s/start", "BOX...", NULL, 0, NULL },
 	{ "stop", "POST", "/v1/boxes/%s/stop", "[FLAGS] BOX...", stop_flags,
-	  ARRAY_SIZE(stop_flags) },
+	  ARRAY_SIZE(stop_flags), NULL },
 	{ "restart", "POST", "/v1/boxes/%s/restart", "[FLAGS] BOX...",
-	  stop_flags, ARRAY_SIZE(stop_flags) },
-	{ "kill", "POST", "/v1/boxes/%s/kill", "[FLAGS] BOX...", signal_flag,
-	  ARRAY_SIZE(signal_flag) },
+	  stop_flags, ARRAY_SIZE(stop_flags), NULL },
+	{ "kill", "POST", "/v1/boxes/%s/kill", "[FLAGS] BOX|EXEC...",
+	  signal_flag, ARRAY_SIZE(signal_flag), "/v1/execs/%s/kill" },
 	{ "rm", "DELETE", "/v1/boxes/%s", "[FLAGS] BOX...", rm_flags,
-	  ARRAY_SIZE(rm_flags) },
-	{ "pause", "POST", "/v1/boxes/%s/pause", "BOX...", NULL, 0 },
-	{ "unpause", "POST", "/v1/boxes/%s/resume", "BOX...", NULL, 0 },
-	{ "wait", "POST", "/v1/boxes/%s/wait", "BOX...", NULL, 0 },
+	  ARRAY_SIZE(rm_flags), NULL },
+	{ "pause", "POST", "/v1/boxes/%s/pause", "BOX...", NULL, 0, NULL },
+	{ "unpause", "POST", "/v1/boxes/%s/resume", "BOX...", NULL, 0, NULL },
+	{ "wait", "POST", "/v1/boxes/%s/wait", "BOX...", NULL, 0, NULL },
 };
 
 bool life_opts(size_t i, const char **ret_name, struct opts *ret)
@@ -99,19 +100,31 @@ static int add_query(char *path, size_t size, const struct life_flags *f,
 	return 0;
 }
 
+static int ask(const struct verb *v, const char *form,
+	       const struct life_flags *f, const char *box, struct buf *ret,
+	       struct err *err)
+{
+	char path[1400];
+
+	if (daemon_format(path, 1024, err, form, box) < 0 ||
+	    add_query(path, sizeof(path), f, err) < 0)
+		return -err->code;
+	return daemon_call(v->method, path, NULL, ret, err);
+}
+
 /* Tells the box's name as Docker does, or what wait answered. */
 static int do_one(const struct verb *v, const struct life_flags *f,
 		  const char *box, struct err *err)
 {
 	struct value root;
-	char path[1400];
 	int64_t code;
-	struct buf b;
+	struct buf b = { 0 };
+	int r = ask(v, v->path, f, box, &b, err);
 
-	if (daemon_format(path, 1024, err, v->path, box) < 0 ||
-	    add_query(path, sizeof(path), f, err) < 0 ||
-	    daemon_call(v->method, path, NULL, &b, err) < 0)
-		return -err->code;
+	if (r < 0 && v->exec_path && may_be_exec(box, err))
+		r = ask(v, v->exec_path, f, box, &b, err);
+	if (r < 0)
+		return r;
 	root = (struct value){ b.data, b.len };
 	code = member_int(&root, "exit_code", -1);
 	if (b.len && code < 0)

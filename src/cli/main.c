@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,12 +119,22 @@ static int help(const char *name)
 	return EXIT_OURS;
 }
 
-int main(int argc, char **argv)
+/*
+ * What a command opens is none of the standard streams, whichever of them it
+ * was started without, nor one of the two above (keeper.h). A run has more
+ * urgent things to begin with.
+ */
+static int start(const struct command *c, int argc, char **argv)
+{
+	if (c->run != cmd_run)
+		io_hold_below(KEEPER_FIRST_FD);
+	return c->run(argc, argv);
+}
+
+static int dispatch(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
-	/* The two above the standard ones are for init (keeper.h). */
-	io_hold_below(KEEPER_FIRST_FD);
 	if (strcmp(name, "help") == 0 && argc == 3)
 		return help(argv[2]);
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
@@ -133,7 +144,7 @@ int main(int argc, char **argv)
 		name = "version";
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		if (strcmp(name, table[i].name) == 0)
-			return table[i].run(argc - 1, argv + 1);
+			return start(&table[i], argc - 1, argv + 1);
 	for (size_t i = 0; i < ARRAY_SIZE(later); i++)
 		if (strcmp(name, later[i]) == 0) {
 			say("'%s' is not in this build", name);
@@ -143,4 +154,34 @@ int main(int argc, char **argv)
 		say("there is no command '%s'; 'cordon --help' lists them",
 		    name);
 	return *name ? EXIT_OURS : usage(stderr);
+}
+
+static bool is_missing[3];
+
+bool stream_is_missing(int fd)
+{
+	return is_missing[fd];
+}
+
+/* What was said and could not be written is no success. */
+int main(int argc, char **argv)
+{
+	bool is_any_missing = false;
+	int code;
+
+	/* Before something else is opened in its place. */
+	for (int i = 0; i < (int)ARRAY_SIZE(is_missing); i++) {
+		is_missing[i] = fcntl(i, F_GETFD) < 0;
+		is_any_missing |= is_missing[i];
+	}
+	if (is_any_missing)
+		io_hold_below(STDERR_FILENO + 1);
+	/* Who ignores it when we are started would reap ours unseen. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	code = dispatch(argc, argv);
+
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	say("standard output could not be written");
+	return code ? code : EXIT_OURS;
 }

@@ -115,6 +115,11 @@ static int check(const struct cordon_spec *s, struct err *err)
 		if (check_text(s->blocks[i].code, s->blocks[i].len, "the code",
 			       err) < 0)
 			return -err->code;
+	for (size_t i = 0; i < s->n_blocks; i++)
+		if (s->blocks[i].args.n)
+			return err_set(err, EOPNOTSUPP,
+				       "the daemon takes arguments for all "
+				       "blocks ('arg'), not for one");
 	if (s->n_copies)
 		return err_set(err, EOPNOTSUPP,
 			       "copy-out: the daemon writes no files for you; "

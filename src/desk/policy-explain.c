@@ -15,6 +15,7 @@
 
 #include "base/io.h"
 #include "base/json.h"
+#include "base/strv.h"
 #include "desk/policy-cmd.h"
 #include "policy/commands.h"
 #include "policy/network.h"
@@ -28,6 +29,7 @@ struct answer {
 	unsigned int line;
 	const char *why;
 	const struct shell_line *programs; /* understood; NULL: not */
+	const struct strv *also;           /* other rules, a line each */
 };
 
 static int exit_of(enum decision d)
@@ -72,6 +74,12 @@ static void tell_json(const struct answer *a)
 	json_str(&j, "why", a->why);
 	if (a->programs)
 		put_programs(&j, a->programs);
+	if (a->also && a->also->n > 0) {
+		json_open(&j, "also", '[');
+		for (size_t i = 0; i < a->also->n; i++)
+			json_str(&j, NULL, a->also->v[i]);
+		json_close(&j, ']');
+	}
 	json_close(&j, '}');
 	(void)buf_puts(&out, "\n");
 	(void)io_write_all(1, out.data, out.len);
@@ -87,6 +95,8 @@ static int tell(const struct answer *a, bool as_json)
 		       a->file, a->line);
 	else
 		printf("%s: %s\n", decision_name(a->decision), a->why);
+	for (size_t i = 0; !as_json && a->also && i < a->also->n; i++)
+		printf("also: %s\n", a->also->v[i]);
 	return exit_of(a->decision);
 }
 
@@ -132,7 +142,12 @@ static void add_words(struct buf *b, const char *name,
 		(void)buf_printf(b, "%s%s", i ? ", " : name, l->v[i]);
 }
 
-/* What else the rule says: each in a few words after the reason. */
+static bool is_read(const struct policy_host *h)
+{
+	return h->methods.n || h->paths.n || h->secret_env;
+}
+
+/* What the rule says of requests: each in a few words after the reason. */
 static void add_terms(struct buf *b, const struct policy_host *h)
 {
 	add_words(b, "; methods ", &h->methods);
@@ -145,8 +160,11 @@ static void add_terms(struct buf *b, const struct policy_host *h)
 				 h->secret_header  ? h->secret_header
 				 : h->secret_query ? h->secret_query
 						   : h->secret_body);
-	if (h->methods.n || h->paths.n || h->secret_env)
-		(void)buf_puts(b, "; TLS is opened");
+}
+
+/* And of the connection. */
+static void add_quotas(struct buf *b, const struct policy_host *h)
+{
 	if (h->bytes)
 		(void)buf_printf(b, "; at most %llu bytes",
 				 (unsigned long long)h->bytes);
@@ -154,8 +172,11 @@ static void add_terms(struct buf *b, const struct policy_host *h)
 		(void)buf_printf(b, "; at most %llu connections",
 				 (unsigned long long)h->connections);
 	if (h->rate)
-		(void)buf_printf(b, "; at most %llu new ones a minute",
-				 (unsigned long long)h->rate);
+		(void)buf_printf(b, "; at most %llu new ones a%s",
+				 (unsigned long long)h->rate,
+				 h->rate_seconds == 1    ? " second"
+				 : h->rate_seconds == 60 ? " minute"
+							 : "n hour");
 }
 
 /* Where `resolve` sends it. */
@@ -184,11 +205,51 @@ static void add_address(struct buf *b, const struct policy *p, const char *text)
 		(void)buf_printf(b, "; resolve says %s", given);
 }
 
+/*
+ * Rules that requests may use besides the one that lets the connection in; true
+ * if one of all wants requests to be read.
+ */
+static bool add_others(struct strv *ret, const struct policy *p,
+		       const char *text, const struct policy_host *first)
+{
+	bool wants = is_read(first);
+
+	for (const struct policy_host *h = network_next(p, text, NULL); h;
+	     h = network_next(p, text, h)) {
+		struct buf line;
+
+		if (h == first)
+			continue;
+		wants |= is_read(h);
+		buf_init(&line, 65536);
+		(void)buf_printf(&line, "network.allow names host '%s'",
+				 h->host);
+		add_terms(&line, h);
+		(void)buf_printf(&line, " (%s:%u)", h->at.file, h->at.line);
+		if (!line.error)
+			(void)strv_add(ret, line.data);
+		buf_done(&line);
+	}
+	return wants;
+}
+
+/* Port 80 is plain HTTP, which is read as it is. */
+static const char *how_read(const char *text)
+{
+	char host[256];
+	uint16_t port = 0;
+
+	return value_target(text, host, &port) == 0 && port == 80
+		       ? "; requests are read"
+		       : "; TLS is opened, requests are read";
+}
+
 static int explain_connect(const struct policy *p, const char *text,
 			   bool as_json)
 {
 	struct network_judgement j;
-	struct answer a = { .what = "connect", .text = text };
+	struct strv also = { 0 };
+	struct answer a = { .what = "connect", .text = text, .also = &also };
 	struct buf why;
 	int code;
 
@@ -199,12 +260,16 @@ static int explain_connect(const struct policy *p, const char *text,
 		a.file = j.rule->at.file;
 		a.line = j.rule->at.line;
 		add_terms(&why, j.rule);
+		if (add_others(&also, p, text, j.rule))
+			(void)buf_puts(&why, how_read(text));
+		add_quotas(&why, j.rule);
 		add_address(&why, p, text);
 	}
 	a.decision = j.decision;
 	a.why = why.data ? why.data : j.why;
 	code = tell(&a, as_json);
 	buf_done(&why);
+	strv_done(&also);
 	return code;
 }
 

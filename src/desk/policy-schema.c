@@ -110,6 +110,8 @@ static void put_form(struct json *j, const struct grammar *g)
 	case GRAMMAR_LIST:
 		json_str(j, "type", "array");
 		put(j, "items", g->item, NULL);
+		if (g->is_filled)
+			json_int(j, "minItems", 1);
 		break;
 	case GRAMMAR_DICT:
 		json_str(j, "type", "object");

@@ -171,6 +171,14 @@ static struct node *walk_list(struct reader *r, struct fy_node *n,
 			node_free(list);
 			return NULL;
 		}
+	if (g->is_filled && list->n == 0) {
+		(void)node_error(list, r->err,
+				 "an empty list; write %s, or leave the key "
+				 "out",
+				 g->takes);
+		node_free(list);
+		return NULL;
+	}
 	return list;
 }
 

@@ -108,7 +108,11 @@ static bool match(const char *pattern, const char *path, struct spans *s)
 		if (is_part(pattern, want_end, "{*}"))
 			return match_many(want_end, path, s);
 		if (is_part(pattern, want_end, "{}")) {
-			if (end == path || !spans_add(s, path, end))
+			/* A name may come with its slash: "//name". */
+			if (end == path && *path == '/')
+				end = strchrnul(path + 1, '/');
+			if (end - path == (*path == '/') ||
+			    !spans_add(s, path, end))
 				return false;
 		} else if (want_end - pattern != end - path ||
 			   memcmp(pattern, path, (size_t)(end - path)) != 0) {

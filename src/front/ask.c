@@ -58,8 +58,9 @@ static void finish(struct ask *a)
 	struct files_list list;
 	struct err said = { 0 };
 	struct err err = { 0 };
-	int r = files_parse(a->answer.data, a->answer.len, a->op == FILES_STAT,
-			    &list, &said);
+	int r = files_parse(a->answer.data, a->answer.len,
+			    a->op == FILES_STAT || a->op == FILES_LOOK, &list,
+			    &said);
 
 	if (r == -EREMOTEIO)
 		(void)files_map_error(&said, a->path, &err);
@@ -121,7 +122,8 @@ static void wall_is_up(struct need *n, const struct err *why)
 		return;
 	}
 	if (files_connect(a->box, &sock, &err) < 0 ||
-	    files_send_ask(sock, a->op, 0, a->path, &err) < 0) {
+	    files_send_ask(sock, &(struct files_ask){ .op = a->op }, a->path,
+			   &err) < 0) {
 		fd_close(&sock);
 		ask_end(a, NULL, &err);
 		return;
@@ -333,12 +335,12 @@ static bool next_number(char **p, uint64_t *ret)
 }
 
 /*
- * PID PPID STATE START CPU RSS UID COMM\tARGS; the line is cut up for it.
- * start_s is of the machine's life here.
+ * PID PPID STATE START CPU RSS SIZE UID COMM\tARGS; the line is cut up for
+ * it. start_s is of the machine's life here.
  */
 bool process_parse(char *line, struct box_process *ret)
 {
-	uint64_t pid, ppid, start, cpu, rss, uid;
+	uint64_t pid, ppid, start, cpu, rss, size, uid;
 	char *p = line;
 	char *tab = strchr(line, '\t');
 	char state;
@@ -349,9 +351,9 @@ bool process_parse(char *line, struct box_process *ret)
 	state = p[0];
 	p += 2;
 	if (!next_number(&p, &start) || !next_number(&p, &cpu) ||
-	    !next_number(&p, &rss) || !next_number(&p, &uid) ||
-	    uid > UINT32_MAX || p > tab || rss > UINT64_MAX / PAGE ||
-	    cpu > UINT64_MAX / 1000)
+	    !next_number(&p, &rss) || !next_number(&p, &size) ||
+	    !next_number(&p, &uid) || uid > UINT32_MAX || p > tab ||
+	    rss > UINT64_MAX / PAGE || cpu > UINT64_MAX / 1000)
 		return false;
 	*tab = '\0';
 	*ret = (struct box_process){ .pid = (int64_t)pid,
@@ -361,6 +363,7 @@ bool process_parse(char *line, struct box_process *ret)
 				     .start_s = start / TICKS,
 				     .cpu_ms = cpu * 1000 / TICKS,
 				     .rss = rss * PAGE,
+				     .size = size,
 				     .comm = p,
 				     .args = tab + 1 };
 	return true;
@@ -440,6 +443,7 @@ static void usage_done(void *arg, const struct session_usage *u)
 		.cpu_user_us = u->cpu_user_us,
 		.cpu_system_us = u->cpu_system_us,
 		.cpus = c->m->cpus,
+		.system_ns = machine_cpu_ns(c->m),
 		.throttled = u->throttled,
 		.throttled_us = u->throttled_us,
 		.periods = u->periods,

@@ -65,7 +65,7 @@ void box_unref(struct box *b)
 				b->clamped,  b->start,      b->image,
 				b->error,    b->code,       b->input,
 				b->watches,  b->violations, b->who,
-				b->programs, b->gate_again };
+				b->programs, b->gate_again, b->gate_used };
 
 	if (--b->refs > 0)
 		return;
@@ -122,6 +122,13 @@ struct box *box_by_name(struct manager *m, uid_t owner, const char *name)
 	return NULL;
 }
 
+const char *box_name_holder(struct manager *m, uid_t owner, const char *name)
+{
+	const struct box *b = box_by_name(m, owner, name);
+
+	return b ? b->id : NULL;
+}
+
 /* ---- making ---- */
 
 static int copy(char **to, const char *text)
@@ -159,7 +166,7 @@ static void copy_flags(struct box *b, const struct box_want *w)
 	b->kill_exec_rest = w->kill_exec_rest;
 	b->kill_on_disconnect = w->kill_on_disconnect;
 	b->shims = w->shims;
-	b->stop_signal = w->stop_signal ? w->stop_signal : SIGTERM;
+	b->stop_signal = w->stop_signal; /* 0: see take_answer() */
 	b->stop_timeout_s = w->stop_timeout_s < 0 ? 10 : w->stop_timeout_s;
 	b->idle_us = w->idle_us;
 	b->life_us = w->life_us;
@@ -280,6 +287,7 @@ static void was_made(void *arg, const struct err *err)
 	b->is_made = true;
 	(void)notes_store(b);
 	events_box(b, "create", NULL, NULL);
+	events_clamped(b);
 	build_ahead(b);
 	c->box = box_ref(b);
 	call_end(c, NULL);
@@ -346,18 +354,29 @@ static struct box *find_prefix(struct manager *m, const struct peer *peer,
 
 /* uid 0 sees all names; its own come first. */
 static struct box *find_name(struct manager *m, const struct peer *peer,
-			     const char *text)
+			     const char *text, struct err *err)
 {
+	struct box *found = NULL;
 	struct box *b = box_by_name(m, peer->uid, text);
 
 	if (b && b->is_made)
 		return b;
 	if (peer->uid != 0)
 		return NULL;
-	for (b = m->boxes; b; b = b->next)
-		if (b->is_made && strcmp(b->name, text) == 0)
-			return b;
-	return NULL;
+	for (b = m->boxes; b; b = b->next) {
+		if (!b->is_made || strcmp(b->name, text) != 0)
+			continue;
+		/* Which of them was meant is not ours to guess. */
+		if (found) {
+			(void)err_set(err, MGR_AMBIGUOUS,
+				      "more than one user has a box '%.140s'; "
+				      "give its id",
+				      text);
+			return NULL;
+		}
+		found = b;
+	}
+	return found;
 }
 
 struct box *box_find(struct manager *m, const struct peer *peer,
@@ -370,8 +389,8 @@ struct box *box_find(struct manager *m, const struct peer *peer,
 		text++;
 	b = strlen(text) == 64 ? find_prefix(m, peer, text, &none) : NULL;
 	if (!b)
-		b = find_name(m, peer, text);
-	if (!b)
+		b = find_name(m, peer, text, &none);
+	if (!b && !none.code)
 		b = find_prefix(m, peer, text, &none);
 	if (b) {
 		b->asker_fd = peer->fd;

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/json.h"
 #include "base/util.h"
 
 json_t *doc_parse(const char *text, size_t len, struct err *err)
@@ -72,6 +74,21 @@ int doc_seal(const char *text, size_t len)
 bool doc_put(json_t *o, const char *name, json_t *v)
 {
 	return json_object_set_new(o, name, v) == 0;
+}
+
+json_t *doc_string(const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+	struct buf out;
+	json_t *s;
+
+	if (len == 0 || utf8_check(text, len))
+		return json_string(len ? text : "");
+	buf_init(&out, 3 * len);
+	utf8_repair(&out, text, len);
+	s = out.error ? NULL : json_stringn_nocheck(out.data, out.len);
+	buf_done(&out);
+	return s;
 }
 
 const char *doc_str(const json_t *o, const char *name)

@@ -25,6 +25,13 @@ int doc_seal(const char *text, size_t len);
  */
 bool doc_put(json_t *o, const char *name, json_t *v);
 
+/*
+ * A text that may hold anything, such as one that was cut or that a box made:
+ * jansson takes UTF-8 only, and refuses the whole document for one text. What
+ * is none is U+FFFD. NULL is "".
+ */
+json_t *doc_string(const char *text);
+
 /* What is missing or of another type is the default. */
 const char *doc_str(const json_t *o, const char *name);
 int64_t doc_int(const json_t *o, const char *name, int64_t fallback);

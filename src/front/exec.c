@@ -95,9 +95,11 @@ void execs_free(struct box *b)
 	while (b->execs) {
 		struct exec *e = b->execs;
 
+		exec_past_add(e);
 		unlink_exec(e);
 		exec_unref(e);
 	}
+	exec_past_leave(b);
 }
 
 /* The oldest of those that are of no use any more; false if there is none. */
@@ -117,6 +119,7 @@ static bool make_place(struct box *b, bool is_open)
 		return false;
 	if (oldest->state == EXEC_CREATED)
 		b->n_open--;
+	exec_past_add(oldest);
 	unlink_exec(oldest);
 	exec_unref(oldest);
 	return true;
@@ -232,18 +235,15 @@ static int check_limits(struct box *b, struct err *err)
 	return 0;
 }
 
-static void tell(struct exec *e, const char *action, const char *name,
-		 const char *value)
+static void tell(struct exec *e, const char *action)
 {
 	char text[640];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", action);
 
-	if (strcmp(action, "exec_die") != 0)
-		for (size_t i = 0; i < e->command.n && n < 512; i++)
-			n += (size_t)snprintf(text + n, sizeof(text) - n,
-					      "%s%.100s", i ? " " : ": ",
-					      e->command.v[i]);
-	events_box(e->box, text, name ? name : "execID", name ? value : e->id);
+	for (size_t i = 0; i < e->command.n && n < 512; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.100s",
+				      i ? " " : ": ", e->command.v[i]);
+	events_box(e->box, text, "execID", e->id);
 }
 
 static void deliver_made(struct call *c)
@@ -292,7 +292,7 @@ static void was_prepared(void *arg, struct exec_made *made,
 	}
 	if (!err) {
 		add_exec(e);
-		tell(e, "exec_create", NULL, NULL);
+		tell(e, "exec_create");
 		c->exec = exec_ref(e);
 	}
 	call_end(c, err);
@@ -375,7 +375,7 @@ static void started(void *arg, int tty)
 		alarm_set(e->m, &e->time_alarm, e->timeout_us, times_up, e);
 	if (e->shim == SHIM_TIMEOUT)
 		(void)shim_start(e);
-	tell(e, "exec_start", NULL, NULL);
+	tell(e, "exec_start");
 	call_end(take_ptr(e->start_call), NULL);
 	feed_input_ready(e->feeds);
 	feed_kick(e->feeds);
@@ -486,6 +486,19 @@ void exec_begin(struct exec *e)
 	}
 }
 
+int exec_check_start(const struct exec *e, struct err *err)
+{
+	if (e->state != EXEC_CREATED)
+		return err_set(err, MGR_HAS_RUN, "exec command %s %s", e->id,
+			       e->state == EXEC_ENDED ? "has already run"
+						      : "is already running");
+	if (e->policy_age != e->m->policy_age)
+		return err_set(err, MGR_DENIED,
+			       "the policy was read again since this was "
+			       "allowed; create it anew");
+	return check_box(e->box, err);
+}
+
 struct call *exec_start(struct exec *e, const struct sink *sink,
 			struct feed **ret_feed, mgr_done_fn *done, void *arg)
 {
@@ -497,15 +510,7 @@ struct call *exec_start(struct exec *e, const struct sink *sink,
 	if (!c)
 		return NULL;
 	box_touch(e->box);
-	if (e->state != EXEC_CREATED)
-		(void)err_set(&err, MGR_HAS_RUN, "exec command %s %s", e->id,
-			      e->state == EXEC_ENDED ? "has already run"
-						     : "is already running");
-	else if (e->policy_age != e->m->policy_age)
-		(void)err_set(&err, MGR_DENIED,
-			      "the policy was read again since this was "
-			      "allowed; create it anew");
-	else if (check_box(e->box, &err) == 0 && sink && ret_feed)
+	if (exec_check_start(e, &err) == 0 && sink && ret_feed)
 		*ret_feed = exec_feed(e, sink, &err);
 	if (err.code) {
 		call_end(c, &err);
@@ -567,10 +572,20 @@ static void tell_starter(struct exec *e)
 	call_end(take_ptr(e->start_call), &err);
 }
 
+/* It is the box whose memory was not enough; known until its next start. */
+static void note_oom(const struct exec *e)
+{
+	struct box *b = e->box;
+
+	if (e->outcome.oom_kills == 0 || b->oom_killed || !b->is_made)
+		return;
+	b->oom_killed = true;
+	(void)notes_store(b);
+}
+
 void exec_told(struct exec *e)
 {
 	struct box *b = e->box;
-	char code[16];
 
 	e->state = EXEC_ENDED;
 	e->finished_ns = day_ns();
@@ -581,8 +596,9 @@ void exec_told(struct exec *e)
 	strv_done(&e->env);
 	(void)exec_hold(e, NULL);
 	box_touch(b);
-	(void)snprintf(code, sizeof(code), "%d", e->exit_code);
-	tell(e, "exec_die", "exitCode", code);
+	note_oom(e);
+	exec_note(e);
+	events_exec_end(e);
 	tell_starter(e);
 	calls_end(&e->kill_calls, NULL);
 	exec_feeds_end(e);

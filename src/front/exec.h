@@ -89,6 +89,30 @@ void exec_begin(struct exec *e); /* record, then send */
 int exec_prepare_again(struct exec *e, struct err *err);
 void exec_begin_failed(struct exec *e, const struct err *err);
 
+/* exec-past.c: how one has ended that is in no table. */
+struct past {
+	struct past *next; /* older */
+	uid_t owner;
+	int64_t until_us; /* of one whose box is gone */
+	size_t size;
+	char id[65], run[33], box[65];
+	struct strv command;
+	char *user;
+	struct exec_view view; /* its texts are the ones above */
+};
+void past_free(struct past *p);
+/* A line of exec-notes.c; NULL if it is none. */
+struct past *past_parse(const struct box *b, const json_t *o);
+void exec_past_add(const struct exec *e); /* it goes; */
+void exec_past_leave(struct box *b);      /* so does its box; */
+void exec_past_free(struct manager *m);   /* and in the end all do */
+
+/* exec-notes.c: the same on disk, until the box is removed. */
+void exec_note(const struct exec *e); /* it has ended */
+void exec_notes_load(struct box *b);
+void exec_notes_remove(const struct box *b);
+bool exec_notes_name(const char *name); /* pure: of such a file */
+
 /* held.c */
 int exec_hold(struct exec *e, struct err *err);
 void exec_let_go(struct exec *e);

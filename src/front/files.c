@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,8 +40,9 @@ struct tar {
 	uv_thread_t thread;
 	int sock, pipe, told_end;
 	bool is_writing;
-	uint32_t flags; /* FILES_NO_OVERWRITE, FILES_IDS */
+	struct files_ask ask; /* of a write */
 	struct err result;
+	struct left_out left_out;
 
 	bool has_thread, is_dropped;
 	int sock_copy; /* to shut it */
@@ -76,10 +78,11 @@ static void work(void *arg)
 	struct tar *t = arg;
 
 	if (t->is_writing)
-		(void)tar_to_box(t->sock, t->pipe, t->path, t->flags,
+		(void)tar_to_box(t->sock, t->pipe, t->path, &t->ask,
 				 &t->result);
 	else
-		(void)tar_from_box(t->sock, t->pipe, t->root, &t->result);
+		(void)tar_from_box(t->sock, t->pipe, t->root, &t->left_out,
+				   &t->result);
 	(void)close(t->sock);
 	(void)close(t->pipe);
 	(void)close(t->told_end);
@@ -181,11 +184,27 @@ static void read_check(struct tar *t)
 		tar_free(t);
 }
 
+/* The archive itself cannot say it, and its head is long sent. */
+static void tell_left_out(struct tar *t)
+{
+	char text[640];
+
+	if (t->left_out.n == 0)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "'%.200s' was read without %llu of its files, which the "
+		       "box's user may not read; the first is '%.200s'",
+		       t->path, (unsigned long long)t->left_out.n,
+		       t->left_out.first);
+	events_cordon(t->box, "archive", text);
+}
+
 static void tar_read(void *arg)
 {
 	struct tar *t = arg;
 
 	(void)uv_thread_join(&t->thread);
+	tell_left_out(t);
 	spout_close(&t->told);
 	t->is_over = true;
 	if (t->is_dropped)
@@ -290,12 +309,15 @@ static void read_stop(struct tar *t)
 
 static int begin_read(struct tar *t, struct err *err)
 {
-	uint32_t flags = strcmp(t->path, "/") == 0 ? FILES_ONE_FS : 0;
+	const struct files_ask ask = {
+		.op = FILES_READ,
+		.flags = strcmp(t->path, "/") == 0 ? FILES_ONE_FS : 0,
+	};
 	int pair[2];
 
 	if (files_connect(t->box, &t->sock, err) < 0)
 		return -err->code;
-	if (files_send_ask(t->sock, FILES_READ, flags, t->path, err) < 0 ||
+	if (files_send_ask(t->sock, &ask, t->path, err) < 0 ||
 	    pipe_make(pair, false) < 0) {
 		fd_close(&t->sock);
 		return err->code ? -err->code
@@ -370,7 +392,7 @@ struct call *files_read(struct box *b, const char *path,
 	t->is_export = !*path;
 	root_name(t);
 	t->feed = feed_new(b->m, &read_ops, sink, &err);
-	if (!t->feed || box_ask(b, FILES_STAT, t->path, exists, t, &err) < 0) {
+	if (!t->feed || box_ask(b, FILES_LOOK, t->path, exists, t, &err) < 0) {
 		read_stop(t);
 		call_end(c, &err);
 		return c;
@@ -410,9 +432,8 @@ static void tar_written(void *arg)
 	written(t, &t->result);
 }
 
-static void write_is_up(struct need *n, const struct err *why)
+static void begin_write(struct tar *t, const struct err *why)
 {
-	struct tar *t = task_of(n, struct tar, need);
 	struct err err = { 0 };
 
 	if (why)
@@ -423,6 +444,40 @@ static void write_is_up(struct need *n, const struct err *why)
 	fd_close(&t->sock);
 	fd_close(&t->pipe);
 	written(t, &err);
+}
+
+/*
+ * What can be had without a kill: not what programs hold, but what is only a
+ * copy of a disk. A part is left for the kernel's own. 0: there is no limit.
+ */
+static uint64_t memory_room(const struct session_usage *u)
+{
+	uint64_t used = u->memory -
+			MIN(u->memory, u->inactive_file + u->active_file);
+	uint64_t spare = MAX(u->memory_limit / 32, (uint64_t)1 << 20);
+
+	if (u->memory_limit == 0 || u->memory_limit > INT64_MAX / 2)
+		return 0;
+	return MAX(u->memory_limit - MIN(u->memory_limit, used + spare),
+		   (uint64_t)1);
+}
+
+static void write_has_room(void *arg, const struct session_usage *u)
+{
+	struct tar *t = arg;
+
+	t->ask.memory = memory_room(u);
+	begin_write(t, NULL);
+}
+
+static void write_is_up(struct need *n, const struct err *why)
+{
+	struct tar *t = task_of(n, struct tar, need);
+
+	/* Without an answer it is written as far as it goes. */
+	if (why || !t->box->session ||
+	    session_ask_usage(t->box->session, write_has_room, t) < 0)
+		begin_write(t, why);
 }
 
 static void has_room(void *arg)
@@ -458,8 +513,10 @@ struct files_writer *files_write(struct box *b, const char *path,
 		return NULL;
 	}
 	t->is_writing = true;
-	t->flags = (flags & FILES_PUT_NO_OVERWRITE ? FILES_NO_OVERWRITE : 0) |
-		   (flags & FILES_PUT_IDS ? FILES_IDS : 0);
+	t->ask.op = FILES_WRITE;
+	t->ask.flags = (flags & FILES_PUT_NO_OVERWRITE ? FILES_NO_OVERWRITE
+						       : 0) |
+		       (flags & FILES_PUT_IDS ? FILES_IDS : 0);
 	t->pipe = pair[1];
 	t->writer = w;
 	w->tar = t;

@@ -12,7 +12,8 @@
  *	           question.c: while a person is asked
  *	sweep.c    what it must not have made, by the preparer too
  *	life.c     start and end; stop.c: stop, kill, pause, remove; wait.c
- *	exec.c     programs in a box; exec-io.c: their streams; shim.c
+ *	exec.c     programs in a box; exec-io.c: their streams; shim.c;
+ *	           exec-past.c: those that are gone; exec-notes.c: on disk
  *	log.c      a box's output on disk; attach.c, lines.c: its readers
  *	pipes.c    ends of pipes in the loop
  *	notes.c    what survives a restart; runs.c: which runs have no end yet
@@ -180,11 +181,14 @@ struct log_entry {
 	int64_t time_ns;
 	uint32_t len;
 	int stream;
+	bool is_middle; /* of a line that began before it */
 };
 struct log *log_new(int dir, const char *id, uint64_t max);
 void log_free(struct log *l);
 void log_remove(int dir, const char *id);
-/* One entry of at most FRONT_SCRATCH bytes; 0 or -errno. */
+/* What one entry can have; never more than FRONT_SCRATCH. */
+size_t log_room(const struct log *l);
+/* One entry of at most log_room() bytes; 0 or -errno. */
 int log_add(struct log *l, int stream, int64_t time_ns, const char *data,
 	    size_t len);
 /* Whether the next one pushes a half out, which this reader has not read. */
@@ -272,11 +276,14 @@ struct box {
 
 	/* what the preparer made of them */
 	char *spec, *warnings, *clamped, *start, *image;
-	char *programs;    /* JSON: only these are in it; NULL: any */
-	char *watches;     /* JSON, as the preparer wants it back: sweep.c */
-	char *who;         /* hex: whose they are, for the next daemon */
-	char *gate_again;  /* JSON: what its programs know of its gate, or NULL
-			    */
+	char *programs;   /* JSON: only these are in it; NULL: any */
+	char *watches;    /* JSON, as the preparer wants it back: sweep.c */
+	char *who;        /* hex: whose they are, for the next daemon */
+	char *gate_again; /* JSON: what its programs know of its gate, or NULL
+			   */
+	/* JSON, a list: "BYTES RULE", what gates that it had let through; NULL:
+	 * nothing */
+	char *gate_used;
 	struct gate *gate; /* its way out, gate.h; NULL: there is none (now) */
 	struct cordon_result *net; /* what that refused; NULL: it had none */
 	size_t held;               /* bytes that are counted for its owner */
@@ -321,7 +328,8 @@ struct box {
 	bool has_outcome;
 	int64_t created_ns, started_ns, finished_ns;
 	int exit_code;
-	bool oom_killed;
+	bool oom_killed;  /* something in it was, since its start; */
+	bool is_main_oom; /* its main program had to do with it */
 	const char *cause;
 	char *error;
 	unsigned int restarts;
@@ -347,6 +355,7 @@ struct box {
 	struct exec *execs;     /* newest first */
 	size_t n_execs, n_open; /* all; not ended */
 	const char **exec_ids;
+	struct past *past; /* of an earlier front, newest first */
 };
 
 struct manager {
@@ -362,6 +371,12 @@ struct manager {
 	int64_t started_ns;
 	uint64_t memory_total;
 	unsigned int cpus;
+	struct {
+		int stat_fd; /* /proc/stat */
+		unsigned int cgroup_version;
+		bool forwards_ipv4;
+		char id[65];
+	} machine; /* machine.c */
 	char *policy_note;
 	uint64_t policy_age; /* how often it was read */
 	char scratch[FRONT_SCRATCH];
@@ -373,6 +388,7 @@ struct manager {
 	struct box *queue;   /* those that wait for it */
 	unsigned int n_queued;
 	struct exec *hash[FRONT_EXEC_HASH];
+	struct past *past; /* newest first; exec-past.c */
 
 	struct ends *ends;
 	struct ring *ring;
@@ -422,7 +438,7 @@ struct turn_want {
 	/* A person is asked about it: it is nobody's turn until the answer. */
 	void (*asked)(void *arg);
 };
-#define TURN_MAX_FDS 4
+#define TURN_MAX_FDS 5
 /* As orders_ask() of the parent, when it is this peer's turn. */
 int turn_ask(struct manager *m, const struct turn_want *w, const int *fds,
 	     int n, order_done_fn *done, void *arg, struct err *err);
@@ -538,8 +554,16 @@ int notes_load(struct manager *m, struct err *err);
 /* Pure but for memory: a note's text into a new box; NULL if it is none. */
 struct box *note_parse(struct manager *m, const char *text, size_t len);
 char *note_dump(const struct box *b); /* NULL: no memory */
+/* machine.c */
+void machine_open(struct manager *m);
+void machine_close(struct manager *m);
+uint64_t machine_cpu_ns(const struct manager *m);
+bool machine_stat_parse(const char *text, uint64_t *ret_ns); /* pure */
 /* events.c */
 void events_cordon(struct box *b, const char *action, const char *reason);
+void events_denied(struct box *b, const struct exec *e, const char *reason);
+void events_clamped(struct box *b);
+void events_exec_end(struct exec *e);
 void events_box(struct box *b, const char *action, const char *name,
 		const char *value);
 void events_free(struct manager *m);

@@ -28,7 +28,8 @@ struct gate {
 	struct egress egress;
 	struct spout *spout;
 	unsigned int n_waiting;
-	size_t n_told; /* refusals that were an event */
+	size_t n_told;                 /* refusals that were an event */
+	uint64_t used[GATE_MAX_RULES]; /* bytes, by the rule's number */
 	struct alarm *alarm;
 };
 
@@ -48,8 +49,72 @@ static void tell_parent(const struct gate *g)
 	(void)orders_ask(g->m->parent, &want, NULL, NULL, &unused);
 }
 
+/* ---- what it let through, for the gates that the box has after it ---- */
+
+static uint64_t used_of(const json_t *item, const char *rule)
+{
+	const char *text = json_string_value(item);
+	char *at = NULL;
+	uint64_t n = text ? strtoull(text, &at, 10) : 0;
+
+	return at && *at == ' ' && strcmp(at + 1, rule) == 0 ? n : 0;
+}
+
+/* More rules than a request may have are not remembered. */
+static void add_used(json_t *list, const char *rule, uint64_t n)
+{
+	char text[SPEC_USED_SIZE];
+	size_t at = 0;
+
+	while (at < json_array_size(list) &&
+	       used_of(json_array_get(list, at), rule) == 0)
+		at++;
+	if (at == SPEC_USED_MAX || strlen(rule) > sizeof(text) - 24)
+		return;
+	n += MIN(used_of(json_array_get(list, at), rule), UINT64_MAX - n);
+	(void)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)n,
+		       rule);
+	if (at < json_array_size(list))
+		(void)json_array_set_new(list, at, json_string(text));
+	else
+		(void)json_array_append_new(list, json_string(text));
+}
+
+static void keep_used(const struct gate *g)
+{
+	const struct strv *said = &g->egress.said;
+	struct box *b = g->box;
+	json_t *list = b->gate_used ? json_loads(b->gate_used, 0, NULL) : NULL;
+	char *text;
+
+	if (!list)
+		list = json_array();
+	for (size_t i = 0; i < said->n && i < GATE_MAX_RULES; i++)
+		if (g->used[i] > 0)
+			add_used(list, said->v[i], g->used[i]);
+	text = json_array_size(list) > 0 ? doc_text(list) : NULL;
+	json_decref(list);
+	if (!text)
+		return;
+	free(b->gate_used);
+	b->gate_used = text;
+}
+
+static void count_used(struct gate *g, const struct gate_event *ev)
+{
+	uint64_t *used = &g->used[0];
+	uint64_t n = ev->sent + MIN(ev->received, UINT64_MAX - ev->sent);
+
+	if (ev->kind != GATE_E_CLOSE || ev->rule < 0 ||
+	    ev->rule >= GATE_MAX_RULES)
+		return;
+	used += ev->rule;
+	*used += MIN(n, UINT64_MAX - *used);
+}
+
 static void let_go(struct gate *g)
 {
+	keep_used(g);
 	g->box = NULL;
 	alarm_clear(&g->alarm);
 	spout_close(&g->spout);
@@ -154,6 +219,7 @@ static int record(void *arg, const struct record_connection *c, struct err *err)
 	struct record_connection with = *c;
 	_cleanup_free_ char *members = NULL;
 
+	count_used(g, c->event);
 	with.run = g->box->run;
 	with.box = g->box->id;
 	members = recorder_connection_members(&with);
@@ -274,6 +340,12 @@ static void takes_too_long(void *arg)
 
 	egress_give_up(&g->egress);
 	is_over(g);
+}
+
+void gate_unrouted(struct box *b, uint64_t n)
+{
+	if (b->gate)
+		egress_unrouted(&b->gate->egress, n);
 }
 
 void gate_close(struct box *b, bool is_cut)

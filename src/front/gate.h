@@ -16,6 +16,8 @@ int gate_take(struct box *b, uint32_t number, int *socks, const json_t *doc,
 	      struct err *err);
 /* The wall stands: its init gives the gate the box's sockets. */
 int gate_begin(struct box *b, struct err *err);
+/* The box is dead, and tried so many addresses that nothing leads to. */
+void gate_unrouted(struct box *b, uint64_t n);
 /*
  * The box is dead, or is ended now. The last words are heard, then comes
  * box_gate_over(). What the box sent before is let out unless is_cut.

@@ -124,11 +124,11 @@ static size_t blob_size(int fd)
 
 int box_hold(struct box *b, struct err *err)
 {
-	const char *const texts[] = {
-		b->settings, b->extra,    b->command,    b->code,
-		b->spec,     b->warnings, b->clamped,    b->start,
-		b->watches,  b->who,      b->violations, b->gate_again
-	};
+	const char *const texts[] = { b->settings, b->extra,      b->command,
+				      b->code,     b->spec,       b->warnings,
+				      b->clamped,  b->start,      b->watches,
+				      b->who,      b->violations, b->gate_again,
+				      b->gate_used };
 	size_t n = OF_EACH + sizeof(*b);
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)

@@ -212,7 +212,8 @@ struct image_run *image_run(struct manager *m, const struct peer *peer,
 	/* What it may, the face has asked the policy. */
 	struct turn_want turn = { .kind = TURN_IMAGE, .owner = peer->uid };
 	struct image_run *r;
-	int fds[4] = { NO_FD, NO_FD, NO_FD, NO_FD };
+	/* The last stays the caller's. */
+	int fds[5] = { NO_FD, NO_FD, NO_FD, NO_FD, peer->fd };
 	int ret = 0;
 
 	/* As slow as who sends or reads it. */
@@ -231,7 +232,7 @@ struct image_run *image_run(struct manager *m, const struct peer *peer,
 	if (fds[0] < 0 || open_pipes(r, has_input, fds) < 0)
 		ret = err_set(err, MGR_BUSY, "no pipes can be had");
 	else
-		ret = turn_ask(m, &turn, fds, 4, answered, r, err);
+		ret = turn_ask(m, &turn, fds, 5, answered, r, err);
 	for (int i = 0; i < 4; i++)
 		fd_close(&fds[i]);
 	if (ret < 0) {

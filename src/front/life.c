@@ -66,7 +66,8 @@ static void read_stream(struct box *b, struct spout **s, int stream)
 
 		if (hold(b))
 			break;
-		n = read(spout_fd(*s), data, FRONT_SCRATCH);
+		n = read(spout_fd(*s), data,
+			 box_log(b) ? log_room(b->log) : FRONT_SCRATCH);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
 		if (n <= 0) { /* a terminal says EIO at its end */
@@ -252,6 +253,7 @@ static void main_ended(void *arg, const struct wire_outcome *o)
 		}
 	}
 	b->is_ending = true;
+	gate_unrouted(b, o->net_refused);
 	gate_close(b, o->end != WIRE_BY_ITSELF);
 	box_close_wall(b);
 	if (!b->session)
@@ -406,7 +408,8 @@ void box_begin(struct box *b)
 	b->start_err = (struct err){ 0 };
 	b->has_wall_answer = b->is_record_sent = b->is_recorded = false;
 	b->has_record_answer = b->has_no_main;
-	b->is_killed = b->has_outcome = b->oom_killed = b->is_lost = false;
+	b->is_killed = b->has_outcome = b->is_lost = false;
+	b->oom_killed = b->is_main_oom = false;
 	b->out_bytes = b->err_bytes = 0;
 	capture_done(&b->kept[0]);
 	capture_done(&b->kept[1]);
@@ -505,7 +508,8 @@ static void was_not_lost(struct box *b, const struct order_answer *a)
 	box_record_violations(b);
 	b->exit_code = a->exit_code;
 	b->cause = cause_name_find(a->cause);
-	b->oom_killed = b->cause && strcmp(b->cause, "memory") == 0;
+	b->is_main_oom = b->cause && strcmp(b->cause, "memory") == 0;
+	b->oom_killed = b->oom_killed || b->is_main_oom;
 	free(take_ptr(b->error));
 }
 
@@ -597,7 +601,8 @@ static void end_swept(struct box *b)
 
 	b->exit_code = v.exit_code;
 	b->cause = cause_name(v.cause);
-	b->oom_killed = b->has_outcome && b->outcome.oom_kills > 0;
+	b->is_main_oom = b->has_outcome && b->outcome.oom_kills > 0;
+	b->oom_killed = b->oom_killed || b->is_main_oom;
 	if (b->start_err.code && !b->error)
 		b->error = strdup(b->start_err.text);
 	record_and_finish(b, &v);
@@ -693,8 +698,12 @@ void box_finish(struct box *b)
 	questions_look(b->m);
 	(void)notes_store(b);
 	(void)snprintf(code, sizeof(code), "%d", b->exit_code);
-	if (b->oom_killed)
+	if (b->is_main_oom)
 		events_box(b, "oom", NULL, NULL);
+	if (b->cause && strcmp(b->cause, "timeout") == 0)
+		events_cordon(b, "timeout",
+			      "it was ended at its deadline "
+			      "(sandbox.timeout)");
 	events_box(b, "die", "exitCode", code);
 	box_tell_waiters(b, false);
 	if (was_starting)

@@ -7,6 +7,10 @@
  * for each stream on its own. A line is of the time of its first byte. For a
  * tail the log is read twice: once to count lines, once to pass on the last of
  * them; never more than TURN bytes in one turn of the loop.
+ *
+ * Where the log has lost its beginning, the rest of a line is left out: it
+ * would look like one. But one that is longer than a half of the log is shown
+ * as far as it is there.
  */
 
 #include <errno.h>
@@ -24,8 +28,10 @@ struct lines {
 	struct log_sink sink;
 	struct buf part[2]; /* a line that has no end yet */
 	int64_t time[2];
-	bool is_full[2]; /* part is a whole line that was not taken */
-	bool is_open[2]; /* counting: something without an end */
+	bool is_full[2];  /* part is a whole line that was not taken */
+	bool is_open[2];  /* counting: something without an end */
+	bool is_begun[2]; /* the beginning of a line was seen */
+	uint64_t first;   /* the half that is read first */
 	bool is_counting;
 	struct log_pos stop; /* of counting */
 	int64_t n, skip;
@@ -92,12 +98,43 @@ static bool add_entry(struct feed *f, const struct log_entry *e,
 	return true;
 }
 
-static void count_entry(struct lines *l, const struct log_entry *e,
+/* How many bytes of an entry are the rest of a line whose beginning is gone. */
+static size_t cut_rest(struct feed *f, const struct log_entry *e,
+		       const char *data)
+{
+	struct lines *l = f->lines;
+	int i = e->stream - 1;
+	const char *end;
+
+	if (l->is_begun[i])
+		return 0;
+	if (!e->is_middle || f->pos.half != l->first) {
+		l->is_begun[i] = true;
+		return 0;
+	}
+	end = memchr(data, '\n', e->len);
+	if (!end)
+		return e->len;
+	l->is_begun[i] = true;
+	return (size_t)(end - data) + 1;
+}
+
+/* From its beginning, and nothing of it was seen yet. */
+static void begin_at(struct feed *f, struct log_pos pos)
+{
+	f->pos = pos;
+	f->lines->first = pos.half;
+	f->lines->is_begun[0] = f->lines->is_begun[1] = false;
+}
+
+static void count_entry(struct lines *l, const struct log_entry *e, size_t from,
 			const char *data)
 {
-	const char *p = data;
+	const char *p = data + from;
 	const char *end = data + e->len;
 
+	if (p == end)
+		return;
 	while ((p = memchr(p, '\n', (size_t)(end - p)))) {
 		l->n++;
 		if (++p == end)
@@ -121,7 +158,8 @@ static bool count(struct feed *f, struct log *log)
 	while (done < TURN && log_get(log, &f->pos, &e, f->m->scratch) == 1 &&
 	       is_before(&f->pos, &l->stop)) {
 		if (f->streams & 1U << e.stream)
-			count_entry(l, &e, f->m->scratch);
+			count_entry(l, &e, cut_rest(f, &e, f->m->scratch),
+				    f->m->scratch);
 		done += e.len;
 		log_next(&f->pos, &e);
 	}
@@ -130,7 +168,7 @@ static bool count(struct feed *f, struct log *log)
 	l->n += l->is_open[0] + l->is_open[1];
 	l->skip = MAX(l->n - l->want.tail, (int64_t)0);
 	l->is_counting = false;
-	f->pos = log_start(log);
+	begin_at(f, log_start(log));
 	return true;
 }
 
@@ -168,10 +206,14 @@ static void lines_pump(struct feed *f)
 		return;
 	while (log && done < TURN && !l->is_past &&
 	       log_get(log, &f->pos, &e, f->m->scratch) == 1) {
+		bool is_ours = f->streams & 1U << e.stream;
+
 		if (l->want.until_ns && e.time_ns > l->want.until_ns)
 			l->is_past = true;
-		else if ((f->streams & 1U << e.stream) &&
-			 !add_entry(f, &e, f->m->scratch))
+		else if (is_ours)
+			f->inner += f->inner ? 0
+					     : cut_rest(f, &e, f->m->scratch);
+		if (!l->is_past && is_ours && !add_entry(f, &e, f->m->scratch))
 			return;
 		done += e.len;
 		f->inner = 0;
@@ -231,7 +273,7 @@ struct feed *box_logs(struct box *b, const struct log_want *want,
 	f->lines = l;
 	f->box = box_ref(b);
 	f->streams = (want->stdout_ ? 2U : 0) | (want->stderr_ ? 4U : 0);
-	f->pos = log_start(log);
+	begin_at(f, log_start(log));
 	f->is_over = !want->follow ||
 		     (b->state != BOX_RUNNING && b->state != BOX_PAUSED &&
 		      !b->is_starting);

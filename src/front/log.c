@@ -5,13 +5,16 @@
  *
  * Two files below `logs`: ID.1 is written to, ID.0 is the half before it. When
  * ID.1 has reached half of the log's ceiling it becomes ID.0, whose former
- * content is gone. Each file is entries one after the other:
+ * content is gone: together they are never larger than the ceiling. Each file
+ * is entries one after the other:
  *
  *	0   4  magic, "LOG1"
  *	4   4  length of the bytes, 1 to 65536
  *	8   8  time in nanoseconds since 1970
  *	16  1  stream, 1 or 2
- *	17  7  zero
+ *	17  1  1: its first byte is in the middle of a line of that stream, so
+ *	       that who begins there can leave out the rest of the line; else 0
+ *	18  6  zero
  *	24     the bytes
  *
  * in the machine's byte order: nobody reads it elsewhere. A daemon that was
@@ -33,13 +36,15 @@
 #include "front/front.h"
 
 #define LOG_MAGIC 0x31474f4cU
+#define LEAST     512 /* of a half */
 
 struct head {
 	uint32_t magic;
 	uint32_t len;
 	int64_t time_ns;
 	uint8_t stream;
-	uint8_t zero[7];
+	uint8_t is_middle;
+	uint8_t zero[6];
 };
 _Static_assert(sizeof(struct head) == LOG_HEAD, "no holes");
 
@@ -48,25 +53,27 @@ struct log {
 	char name[2][72]; /* the half before, the half now */
 	int fd[2];
 	uint64_t size[2];
-	uint64_t half; /* number of the half now */
-	uint64_t max;  /* of a half */
+	uint64_t half;     /* number of the half now */
+	uint64_t max;      /* of a half */
+	bool is_middle[2]; /* what comes next, by stream */
 };
 
 bool log_head_parse(const void *bytes, size_t len, struct log_entry *ret)
 {
-	static const uint8_t zero[7];
+	static const uint8_t zero[6];
 	struct head h;
 
 	if (len < sizeof(h))
 		return false;
 	memcpy(&h, bytes, sizeof(h));
 	if (h.magic != LOG_MAGIC || h.len == 0 || h.len > FRONT_SCRATCH ||
-	    (h.stream != 1 && h.stream != 2) ||
+	    (h.stream != 1 && h.stream != 2) || h.is_middle > 1 ||
 	    memcmp(h.zero, zero, sizeof(zero)) != 0)
 		return false;
 	ret->len = h.len;
 	ret->stream = h.stream;
 	ret->time_ns = h.time_ns;
+	ret->is_middle = h.is_middle;
 	return true;
 }
 
@@ -81,17 +88,26 @@ static bool head_at(int fd, uint64_t size, uint64_t off, struct log_entry *ret)
 }
 
 /* How much of a file of an earlier daemon is whole entries. */
-static uint64_t whole(int fd)
+static uint64_t whole(struct log *l, int fd)
 {
 	struct log_entry e;
 	uint64_t off = 0;
 	struct stat st;
+	char last;
 
 	if (fstat(fd, &st) < 0)
 		return 0;
-	while (head_at(fd, (uint64_t)st.st_size, off, &e))
+	while (head_at(fd, (uint64_t)st.st_size, off, &e)) {
 		off += LOG_HEAD + e.len;
+		if (pread(fd, &last, 1, (off_t)off - 1) == 1)
+			l->is_middle[e.stream - 1] = last != '\n';
+	}
 	return off;
+}
+
+size_t log_room(const struct log *l)
+{
+	return (size_t)MIN(l->max - LOG_HEAD, (uint64_t)FRONT_SCRATCH);
 }
 
 struct log *log_new(int dir, const char *id, uint64_t max)
@@ -101,7 +117,7 @@ struct log *log_new(int dir, const char *id, uint64_t max)
 	if (!l)
 		return NULL;
 	l->dir = dir;
-	l->max = MAX(max / 2, (uint64_t)FRONT_SCRATCH);
+	l->max = MAX(max / 2, (uint64_t)LEAST);
 	l->half = 2;
 	for (int i = 0; i < 2; i++) {
 		(void)snprintf(l->name[i], sizeof(l->name[i]), "%.64s.%d", id,
@@ -110,7 +126,7 @@ struct log *log_new(int dir, const char *id, uint64_t max)
 				  O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 		if (l->fd[i] < 0)
 			continue;
-		l->size[i] = whole(l->fd[i]);
+		l->size[i] = whole(l, l->fd[i]);
 		if (ftruncate(l->fd[i], (off_t)l->size[i]) < 0)
 			fd_close(&l->fd[i]);
 	}
@@ -148,7 +164,7 @@ static void turn(struct log *l)
 
 bool log_is_pushing(const struct log *l, const struct log_pos *p)
 {
-	return l->size[1] + LOG_HEAD + FRONT_SCRATCH > l->max &&
+	return l->size[1] + LOG_HEAD + log_room(l) > l->max &&
 	       p->half < l->half && p->off < l->size[0];
 }
 
@@ -158,11 +174,12 @@ int log_add(struct log *l, int stream, int64_t time_ns, const char *data,
 	struct head h = { .magic = LOG_MAGIC,
 			  .len = (uint32_t)len,
 			  .time_ns = time_ns,
-			  .stream = (uint8_t)stream };
+			  .stream = (uint8_t)stream,
+			  .is_middle = l->is_middle[stream == 2] };
 	struct iovec v[2] = { { &h, sizeof(h) }, { (void *)data, len } };
 	ssize_t n;
 
-	if (len == 0 || len > FRONT_SCRATCH)
+	if (len == 0 || len > log_room(l))
 		return -EINVAL;
 	if (l->size[1] > 0 && l->size[1] + LOG_HEAD + len > l->max)
 		turn(l);
@@ -178,6 +195,7 @@ int log_add(struct log *l, int stream, int64_t time_ns, const char *data,
 	if (n != (ssize_t)(LOG_HEAD + len))
 		return n < 0 ? -errno : -ENOSPC; /* the next overwrites it */
 	l->size[1] += LOG_HEAD + len;
+	l->is_middle[stream == 2] = data[len - 1] != '\n';
 	return 0;
 }
 

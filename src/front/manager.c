@@ -14,6 +14,7 @@
 
 #include "base/util.h"
 #include "front/doc.h"
+#include "front/exec.h"
 #include "front/front.h"
 
 #define DRAIN_STOP_S 10 /* for one box, when the daemon ends */
@@ -138,6 +139,7 @@ static void look_at_machine(struct manager *m)
 	if (sysinfo(&info) == 0)
 		m->memory_total = (uint64_t)info.totalram * info.mem_unit;
 	m->cpus = cpus > 0 ? (unsigned int)cpus : 1;
+	machine_open(m);
 	m->started_ns = day_ns();
 	/* Numbers of shelves of an earlier daemon mean nothing to this one. */
 	m->next_shelf = 0;
@@ -165,6 +167,7 @@ struct manager *manager_new(uv_loop_t *loop, const struct manager_limits *l,
 	m->limits = *l;
 	m->tasks_end = &m->tasks;
 	m->boxes_fd = m->logs_fd = m->null_fd = NO_FD;
+	m->machine.stat_fd = NO_FD;
 	(void)uv_idle_init(loop, m->idle);
 	m->idle->data = m;
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -315,6 +318,7 @@ void manager_free(struct manager *m)
 		box_unref(b);
 	}
 	(void)uv_run(m->loop, UV_RUN_NOWAIT);
+	exec_past_free(m);
 	runs_close(m);
 	events_free(m);
 	ends_free(m);
@@ -322,6 +326,7 @@ void manager_free(struct manager *m)
 	fd_close(&m->boxes_fd);
 	fd_close(&m->logs_fd);
 	fd_close(&m->null_fd);
+	machine_close(m);
 	free(m->policy_note);
 	free(m);
 }
@@ -333,6 +338,9 @@ void manager_look(struct manager *m, const struct peer *peer,
 		.started_ns = m->started_ns,
 		.memory_total = m->memory_total,
 		.cpus = m->cpus,
+		.cgroup_version = m->machine.cgroup_version,
+		.forwards_ipv4 = m->machine.forwards_ipv4,
+		.machine_id = m->machine.id,
 		.policy_note = m->policy_note ? m->policy_note : "{}",
 	};
 	for (const struct box *b = m->boxes; b; b = b->next) {

@@ -33,7 +33,7 @@
 
 enum mgr_error {
 	MGR_NOT_FOUND = ENOENT,   /* box or exec */
-	MGR_AMBIGUOUS = ENOTUNIQ, /* the beginning of more than one id */
+	MGR_AMBIGUOUS = ENOTUNIQ, /* more than one box has it */
 	MGR_NAME_TAKEN = EEXIST,
 	MGR_INVALID = EINVAL, /* a bad value */
 	MGR_DENIED = EPERM,   /* policy or design */
@@ -96,7 +96,7 @@ struct box_want {
 	bool auto_remove;
 	bool kill_exec_rest; /* what an exec leaves behind is killed */
 	bool shims;      /* docker-api.md 11: `timeout N ...`, `pkill -f ...` */
-	int stop_signal; /* 0: TERM */
+	int stop_signal; /* 0: the image's, else TERM */
 	int stop_timeout_s; /* -1: the default, 10 */
 	uint64_t idle_us;   /* stopped when nothing was asked of it: 0 never */
 	uint64_t life_us;   /* stopped after this time; 0 never */
@@ -111,9 +111,15 @@ struct call *box_create(struct manager *m, const struct peer *peer,
 			const struct box_want *want, box_made_fn *done,
 			void *arg);
 
-/* By id, the beginning of one, or name (with or without a '/'). */
+/*
+ * By id, the beginning of one, or name (with or without a '/'). For uid 0 also
+ * by the name that one other user's box has, where it has none itself.
+ */
 struct box *box_find(struct manager *m, const struct peer *peer,
 		     const char *text, struct err *err);
+/* The id of what has this name among the boxes of a user, even if it is only
+ * being made; NULL: it is free. */
+const char *box_name_holder(struct manager *m, uid_t owner, const char *name);
 /* Those the peer may see, newest first; the caller frees the array only. */
 size_t box_list(struct manager *m, const struct peer *peer, struct box ***ret);
 struct box *box_ref(struct box *b);
@@ -182,7 +188,8 @@ enum box_condition { WAIT_NOT_RUNNING, WAIT_NEXT_EXIT, WAIT_REMOVED };
 typedef void box_waited_fn(void *arg, int exit_code, const char *error);
 /*
  * By id or name, since with WAIT_REMOVED it may be gone: ends of removed boxes
- * are known for 60 s. NULL with *err if it is not known.
+ * are known for 60 s, by their whole id: a name may be another's by then. NULL
+ * with *err if it is not known.
  */
 struct call *box_wait(struct manager *m, const struct peer *peer,
 		      const char *text, enum box_condition condition,
@@ -255,9 +262,11 @@ struct call *exec_create(struct box *b, const struct exec_want *want,
 struct exec *exec_find(struct manager *m, const struct peer *peer,
 		       const char *id, struct err *err);
 
+/* Whether exec_start() would begin it now; 0, or why not. */
+int exec_check_start(const struct exec *e, struct err *err);
 /*
  * Starts it. `done` comes when its program runs, or could not be started: then
- * nothing was written to the sink, whose end() follows. With
+ * nothing was written to the sink, whose end() follows if there is a feed. With
  * a sink its output goes there, with back-pressure; NULL: detached, its output
  * goes to a log of its own (256 KiB kept), from where exec_attach() begins.
  */
@@ -285,6 +294,9 @@ struct exec_view {
 	uint64_t out_bytes, err_bytes, dropped_bytes;
 };
 void exec_look(const struct exec *e, struct exec_view *ret);
+/* One that has ended and is gone with its box, for a while; false: unknown. */
+bool exec_look_past(struct manager *m, const struct peer *peer, const char *id,
+		    struct exec_view *ret);
 const struct wire_outcome *exec_outcome(const struct exec *e);
 
 /* ---- files ---- */
@@ -344,6 +356,8 @@ struct box_usage {
 	uint64_t cpu_us, cpu_user_us, cpu_system_us, cpus;
 	uint64_t throttled, throttled_us, periods;
 	uint64_t pids, pids_limit;
+	/* Of all CPUs of the machine since it began, idle time too. */
+	uint64_t system_ns;
 };
 typedef void box_usage_fn(void *arg, const struct box_usage *u,
 			  const struct err *err);
@@ -356,6 +370,7 @@ struct box_process {
 	uint64_t start_s; /* since the box's start */
 	uint64_t cpu_ms;
 	uint64_t rss;
+	uint64_t size; /* of its addresses */
 	const char *comm, *args;
 };
 typedef void box_top_fn(void *arg, const struct box_process *v, size_t n,
@@ -372,11 +387,17 @@ struct event {
 	int64_t time_ns;
 	const char *attributes; /* JSON object: name, image, labels, exitCode */
 };
-typedef void event_fn(void *arg, const struct event *e);
+/* False: not now. It comes again, and what is behind it, when resumed. */
+typedef bool event_fn(void *arg, const struct event *e);
 struct watch;
 /* Calls back at once for those since `since_ns` that are still known (1000). */
 struct watch *events_watch(struct manager *m, const struct peer *peer,
 			   int64_t since_ns, event_fn *fn, void *arg);
+/*
+ * Goes on where the callback said no: 1 all was taken, 0 it said no again,
+ * -ENOENT what it did not take is no longer known, and the rest is held back.
+ */
+int events_resume(struct watch *w);
 void events_unwatch(struct watch *w);
 void events_tell(struct manager *m, const struct event *e);
 
@@ -441,6 +462,9 @@ struct manager_view {
 	int64_t started_ns;
 	uint64_t memory_total;
 	unsigned int cpus;
+	unsigned int cgroup_version; /* 1 or 2 */
+	bool forwards_ipv4;
+	const char *machine_id;  /* 64 digits, of this machine alone */
 	const char *policy_note; /* JSON: which policy is in force */
 };
 void manager_look(struct manager *m, const struct peer *peer,

@@ -23,10 +23,12 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/json.h"
 #include "base/say.h"
 #include "base/util.h"
 #include "box/result.h"
 #include "front/doc.h"
+#include "front/exec.h"
 #include "front/front.h"
 
 #define NOTE_FORM 1
@@ -54,6 +56,7 @@ static const struct member members[] = {
 	M("clamped", clamped, 's'),
 	M("watches", watches, 's'),
 	M("who", who, 's'),
+	M("gate_used", gate_used, 's'),
 	M("image", image, 's'),
 	M("error", error, 's'),
 	M("has_no_main", has_no_main, 'b'),
@@ -87,55 +90,53 @@ static const char *const states[] = {
 	[BOX_EXITED] = "exited",
 };
 
-static bool is_absent(const struct box *b, const struct member *m)
-{
-	return m->type == 's' && !*(char *const *)((const char *)b + m->off);
-}
-
-static json_t *put(const struct box *b, const struct member *m)
+static void put(struct json *j, const struct box *b, const struct member *m)
 {
 	const char *at = (const char *)b + m->off;
 
 	switch (m->type) {
 	case 's':
-		return json_string(*(char *const *)at);
+		if (*(char *const *)at)
+			json_str(j, m->name, *(char *const *)at);
+		break;
 	case 'b':
-		return json_boolean(*(const bool *)at);
+		json_bool(j, m->name, *(const bool *)at);
+		break;
 	case 'i':
-		return json_integer(*(const int *)at);
+		json_int(j, m->name, *(const int *)at);
+		break;
 	case 'l':
-		return json_integer(*(const int64_t *)at);
+		json_int(j, m->name, *(const int64_t *)at);
+		break;
 	default:
-		return json_integer((json_int_t) * (const uint64_t *)at);
+		json_int(j, m->name, (int64_t) * (const uint64_t *)at);
 	}
 }
 
-static bool put_all(json_t *o, const struct box *b)
-{
-	bool is_good = doc_put(o, "form", json_integer(NOTE_FORM)) &&
-		       doc_put(o, "id", json_string(b->id)) &&
-		       doc_put(o, "name", json_string(b->name)) &&
-		       doc_put(o, "owner", json_integer(b->owner)) &&
-		       doc_put(o, "run", json_string(b->run)) &&
-		       doc_put(o, "state", json_string(states[b->state])) &&
-		       doc_put(o, "restarts", json_integer(b->restarts));
-
-	if (b->cause)
-		is_good = is_good && doc_put(o, "cause", json_string(b->cause));
-	for (size_t i = 0; i < ARRAY_SIZE(members) && is_good; i++)
-		if (!is_absent(b, &members[i]))
-			is_good = doc_put(o, members[i].name,
-					  put(b, &members[i]));
-	return is_good;
-}
-
+/* Several times in a box's life: written at once, not by way of a tree. */
 char *note_dump(const struct box *b)
 {
-	json_t *o = json_object();
-	char *text = put_all(o, b) ? doc_text(o) : NULL;
+	struct buf out;
+	struct json j = { .out = &out };
 
-	json_decref(o);
-	return text;
+	buf_init(&out, 2 * DOC_MAX);
+	json_open(&j, NULL, '{');
+	json_int(&j, "form", NOTE_FORM);
+	json_str(&j, "id", b->id);
+	json_str(&j, "name", b->name);
+	json_int(&j, "owner", b->owner);
+	json_str(&j, "run", b->run);
+	json_str(&j, "state", states[b->state]);
+	json_int(&j, "restarts", b->restarts);
+	if (b->cause)
+		json_str(&j, "cause", b->cause);
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		put(&j, b, &members[i]);
+	json_close(&j, '}');
+	if (!out.error)
+		return buf_take(&out);
+	buf_done(&out);
+	return NULL;
 }
 
 static void note_name(const struct box *b, const char *end, char ret[80])
@@ -185,6 +186,7 @@ void notes_remove(struct box *b)
 
 	note_name(b, "json", name);
 	(void)unlinkat(b->m->boxes_fd, name, 0);
+	exec_notes_remove(b);
 }
 
 /* ---- reading ---- */
@@ -238,9 +240,10 @@ static bool is_sound(const struct box *b)
 	       is_json(b->extra, false) && is_json(b->spec, false) &&
 	       is_json(b->command, true) && is_json(b->code, true) &&
 	       is_json(b->warnings, true) && is_json(b->clamped, true) &&
-	       is_json(b->watches, true) && b->stop_signal > 0 &&
-	       b->stop_signal <= 64 && b->stop_timeout_s >= 0 &&
-	       b->log_max > 0 && b->log_max <= (uint64_t)1 << 40;
+	       is_json(b->watches, true) && is_json(b->gate_used, true) &&
+	       b->stop_signal > 0 && b->stop_signal <= 64 &&
+	       b->stop_timeout_s >= 0 && b->log_max > 0 &&
+	       b->log_max <= (uint64_t)1 << 40;
 }
 
 static bool fill(struct box *b, const json_t *o)
@@ -351,10 +354,13 @@ static void load_all(struct manager *m, DIR *d)
 	}
 }
 
-/* Logs of boxes that no note tells of. */
-static void sweep_logs(struct manager *m)
+/*
+ * What is kept of boxes that no note tells of, in a directory where names begin
+ * with the box's id: all that `is_ours` says yes to.
+ */
+static void sweep(struct manager *m, int dir, bool (*is_ours)(const char *name))
 {
-	int fd = openat(m->logs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;
 
@@ -367,10 +373,15 @@ static void sweep_logs(struct manager *m)
 
 		while (b && strncmp(b->id, e->d_name, 64) != 0)
 			b = b->next;
-		if (!b && e->d_name[0] != '.')
-			(void)unlinkat(m->logs_fd, e->d_name, 0);
+		if (!b && is_ours(e->d_name))
+			(void)unlinkat(dir, e->d_name, 0);
 	}
 	(void)closedir(d);
+}
+
+static bool is_log(const char *name)
+{
+	return name[0] != '.';
 }
 
 int notes_load(struct manager *m, struct err *err)
@@ -384,6 +395,9 @@ int notes_load(struct manager *m, struct err *err)
 	}
 	load_all(m, d);
 	(void)closedir(d);
-	sweep_logs(m);
+	sweep(m, m->logs_fd, is_log);
+	sweep(m, m->boxes_fd, exec_notes_name);
+	for (struct box *b = m->boxes; b; b = b->next)
+		exec_notes_load(b);
 	return 0;
 }

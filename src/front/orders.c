@@ -22,7 +22,7 @@
 #include "front/front.h"
 
 #define ORDERS_MAX     8192
-#define ORDERS_MAX_FDS 4
+#define ORDERS_MAX_FDS 5
 
 struct asked {
 	struct asked *next;
@@ -250,6 +250,8 @@ void orders_free(struct orders *o)
 
 static int keep_fds(struct asked *a, const int *fds, int n)
 {
+	if (n > ORDERS_MAX_FDS)
+		return -E2BIG;
 	for (int i = 0; i < n; i++) {
 		a->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
 		if (a->fds[i] < 0)

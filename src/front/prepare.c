@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/num.h"
 #include "base/util.h"
 #include "box/prepare.h"
 #include "box/result.h"
@@ -68,8 +70,51 @@ static int map_code(const struct order_answer *a)
 	return MGR_SETUP;
 }
 
+/* What a preparer answers with; answer.h. */
+struct answer_doc {
+	char *text; /* owns all */
+	json_t *head;
+	const char *spec; /* these two NULL if they are not there */
+	const char *start;
+};
+
+static const char *next_line(char **rest)
+{
+	char *end = *rest ? strchr(*rest, '\n') : NULL;
+
+	if (end)
+		*end++ = '\0';
+	*rest = end;
+	return end;
+}
+
+static int doc_open(struct answer_doc *d, int fd, struct err *err)
+{
+	char *rest;
+
+	*d = (struct answer_doc){ .text = doc_read(fd, err) };
+	if (!d->text)
+		return -err->code;
+	rest = d->text;
+	d->spec = next_line(&rest);
+	d->start = next_line(&rest);
+	d->head = doc_parse(d->text, strlen(d->text), err);
+	return d->head ? 0 : err_wrap(err, "the preparer's answer");
+}
+
+static void doc_done(struct answer_doc *d)
+{
+	json_decref(d->head);
+	free(d->text);
+}
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
 /* What was denied is on the ledger as a run that did not start. */
-static void record_denial(struct box *b, const json_t *o, const char *run,
+static void record_denial(struct box *b, const char *start, const char *run,
 			  const char *why)
 {
 	struct end_facts facts = { .run = run,
@@ -78,7 +123,6 @@ static void record_denial(struct box *b, const json_t *o, const char *run,
 				   .message = why,
 				   .box = b,
 				   .exit_code = 126 };
-	_cleanup_free_ char *start = doc_dump(o, "start");
 	struct err unused;
 	int slot;
 
@@ -93,19 +137,24 @@ static void record_denial(struct box *b, const json_t *o, const char *run,
 }
 
 /* The refusal in words, where the answer has some. */
-static void explain(struct box *b, const char *run,
+static void explain(struct box *b, const struct exec *e,
 		    const struct order_answer *a, int fd, struct err *err)
 {
-	_cleanup_free_ char *text = fd >= 0 ? doc_read(fd, err) : NULL;
-	json_t *o = text ? doc_parse(text, strlen(text), err) : NULL;
-	const char *why = doc_str(o, "message");
+	const char *run = e ? e->run : b->run;
+	struct answer_doc d = { 0 };
+	const char *why;
 
+	if (fd >= 0)
+		(void)doc_open(&d, fd, err);
+	why = doc_str(d.head, "message");
 	if (!why || !*why)
 		why = a->err.text;
 	(void)err_set(err, map_code(a), "%s", *why ? why : "refused");
 	if (a->refused == REFUSED_DENIED)
-		record_denial(b, o, run, err->text);
-	json_decref(o);
+		record_denial(b, d.start, run, err->text);
+	if (err->code == MGR_DENIED)
+		events_denied(b, e, err->text);
+	doc_done(&d);
 }
 
 int prepare_ask(struct box *b, const struct prepare_want *want,
@@ -169,23 +218,32 @@ static void tighten(struct box *b, const json_t *docker)
 	b->log_max = lower(b->log_max, doc_int(docker, "log_max", 0));
 }
 
-static int take_answer(struct box *b, const char *text, struct err *err)
+/* Said by nobody else, it is the image's; once, for all its starts. */
+static void take_stop_signal(struct box *b)
 {
-	json_t *o = doc_parse(text, strlen(text), err);
-	const json_t *spec;
-	const char *image;
+	json_t *spec = b->stop_signal == 0 ? parse_value(b->spec) : NULL;
+	const char *text = doc_str(spec, "stop_signal");
 
-	if (!o)
-		return err_wrap(err, "the preparer's answer");
-	spec = json_object_get(o, "spec");
-	image = doc_str(spec, "image");
-	set_text(&b->spec, doc_dump(o, "spec"));
+	if (text && num_parse_signal(text, &b->stop_signal) < 0)
+		b->stop_signal = SIGTERM;
+	if (b->stop_signal == 0)
+		b->stop_signal = SIGTERM;
+	json_decref(spec);
+}
+
+static int take_answer(struct box *b, const struct answer_doc *d,
+		       struct err *err)
+{
+	const json_t *o = d->head;
+	const char *image = doc_str(o, "image");
+
+	set_text(&b->spec, copy(d->spec));
 	set_text(&b->warnings, doc_dump(o, "warnings"));
 	set_text(&b->clamped, doc_dump(o, "clamped"));
-	set_text(&b->start, doc_dump(o, "start"));
+	set_text(&b->start, copy(d->start));
 	b->keep_output = json_is_true(json_object_get(o, "keep_output"));
 	set_text(&b->watches, doc_dump(o, "watches"));
-	set_text(&b->who, doc_str(o, "who") ? strdup(doc_str(o, "who")) : NULL);
+	set_text(&b->who, copy(doc_str(o, "who")));
 	set_text(&b->programs, doc_dump(o, "programs"));
 	set_text(&b->image, strdup(image ? image : "host"));
 	set_text(&b->gate_again, NULL);
@@ -193,11 +251,11 @@ static int take_answer(struct box *b, const char *text, struct err *err)
 	b->is_spent = false;
 	if (strcmp(b->face, "docker") == 0)
 		tighten(b, json_object_get(o, "docker"));
-	json_decref(o);
 	if (!b->spec || !b->image || (!b->start && !b->has_no_main))
 		return err_set(err, MGR_SETUP,
 			       "the preparer's answer lacks "
 			       "'spec' or 'start'");
+	take_stop_signal(b);
 	if (!b->warnings)
 		b->warnings = strdup("[]");
 	if (!b->clamped)
@@ -207,20 +265,17 @@ static int take_answer(struct box *b, const char *text, struct err *err)
 
 /* fds: the blobs, then the gate's. */
 static int take_blobs(struct box *b, const struct order_answer *answer,
-		      int *fds, const char *text, struct err *err)
+		      int *fds, const json_t *o, struct err *err)
 {
 	int n_blobs = b->has_no_main ? 1 : 2;
-	json_t *o;
 	int r;
 
 	fd_close(&b->box_fd);
 	fd_close(&b->work_fd);
 	gate_drop(b);
 	if (answer->has_gate) {
-		o = doc_parse(text, strlen(text), err);
 		r = gate_take(b, answer->number, fds + n_blobs,
 			      json_object_get(o, "gate"), err);
-		json_decref(o);
 		if (r < 0) {
 			err->code = MGR_SETUP;
 			return -err->code;
@@ -243,14 +298,16 @@ static void box_answer(void *arg, const struct order_answer *answer, int *fds,
 
 	asking_over(a);
 	if (answer->err.code || answer->refused) {
-		explain(b, b->run, answer, n > 0 ? fds[n - 1] : NO_FD, &err);
+		explain(b, NULL, answer, n > 0 ? fds[n - 1] : NO_FD, &err);
 	} else if (n != (b->has_no_main ? 2 : 3) + (answer->has_gate ? 2 : 0)) {
 		(void)err_set(&err, MGR_SETUP, "the preparer's answer is cut");
 	} else {
-		_cleanup_free_ char *text = doc_read(fds[n - 1], &err);
+		struct answer_doc d;
 
-		if (text && take_answer(b, text, &err) == 0)
-			(void)take_blobs(b, answer, fds, text, &err);
+		if (doc_open(&d, fds[n - 1], &err) == 0 &&
+		    take_answer(b, &d, &err) == 0)
+			(void)take_blobs(b, answer, fds, d.head, &err);
+		doc_done(&d);
 	}
 	a->done(a->arg, err.code ? &err : NULL);
 	asking_free(a);
@@ -274,6 +331,7 @@ static json_t *box_request(const struct box *b)
 	    (!b->code || doc_put(o, "code", parse_value(b->code))) &&
 	    put_stdin(o, b->input, b->open_stdin || b->tty) &&
 	    (!b->has_no_main || doc_put(o, "box_only", json_true())) &&
+	    (!b->gate_used || doc_put(o, "used", parse_value(b->gate_used))) &&
 	    doc_put(o, "run", json_string(b->run)) &&
 	    doc_put(o, "box", json_string(b->id)) &&
 	    doc_put(o, "face", json_string(b->face)) &&
@@ -403,20 +461,19 @@ static void exec_answer(void *arg, const struct order_answer *answer, int *fds,
 
 	asking_over(a);
 	if (answer->err.code || answer->refused) {
-		explain(a->box, a->exec->run, answer,
-			n > 0 ? fds[n - 1] : NO_FD, &err);
+		explain(a->box, a->exec, answer, n > 0 ? fds[n - 1] : NO_FD,
+			&err);
 		made.no_program = err.code == MGR_NO_PROGRAM;
 	} else if (n < 2) {
 		(void)err_set(&err, MGR_SETUP, "the preparer's answer is cut");
 	} else {
-		_cleanup_free_ char *text = doc_read(fds[n - 1], &err);
-		json_t *o = text ? doc_parse(text, strlen(text), &err) : NULL;
+		struct answer_doc d;
 
+		(void)doc_open(&d, fds[n - 1], &err);
 		made.work = take_fd(&fds[n - 2]);
-		made.start = doc_dump(o, "start");
-		made.keep_output = json_is_true(
-			json_object_get(o, "keep_output"));
-		json_decref(o);
+		made.start = copy(d.start);
+		made.keep_output = doc_bool(d.head, "keep_output");
+		doc_done(&d);
 		if (!made.start && !err.code)
 			(void)err_set(&err, MGR_SETUP,
 				      "the preparer's answer lacks 'start'");

@@ -72,7 +72,9 @@ void room_none(const struct box *b, struct err *err)
 	const struct manager *m = b->m;
 	unsigned int n = count_of_peer(m, b->owner);
 
-	if (n >= m->limits.boxes_a_peer)
+	/* Where both are the same number, it is what was given to us. */
+	if (n >= m->limits.boxes_a_peer &&
+	    m->limits.boxes_a_peer < m->limits.boxes)
 		(void)err_set(err, MGR_BUSY,
 			      "%u boxes of this user are alive, which is the "
 			      "limit for one user; stop one",

@@ -163,8 +163,8 @@ static void note_it(struct exec *e)
 	(void)json_object_set_new(o, "run", json_string(e->run));
 	(void)json_object_set_new(o, "what", json_string("command"));
 	(void)json_object_set_new(o, "subject",
-				  json_string(subject.data ? subject.data
-							   : "pkill"));
+				  doc_string(subject.data ? subject.data
+							  : "pkill"));
 	(void)json_object_set_new(o, "decision", json_string("allow"));
 	(void)json_object_set_new(
 		o, "reason",

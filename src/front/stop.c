@@ -267,8 +267,10 @@ static void life_over(void *arg)
 {
 	struct box *b = arg;
 
-	if (is_alive(b) && !b->is_ending)
-		stop_now(b, 0, -1);
+	if (!is_alive(b) || b->is_ending)
+		return;
+	events_cordon(b, "timeout", "it is stopped at the end of its life");
+	stop_now(b, 0, -1);
 }
 
 static bool is_used(const struct box *b)
@@ -286,10 +288,14 @@ static void idle_check(void *arg)
 	if (is_used(b))
 		box_touch(b);
 	left = b->touched_us + (int64_t)b->idle_us - clock_us();
-	if (left <= 0)
-		stop_now(b, 0, -1);
-	else
+	if (left > 0) {
 		alarm_set(b->m, &b->idle_alarm, (uint64_t)left, idle_check, b);
+		return;
+	}
+	events_cordon(b, "timeout",
+		      "it is stopped: nothing was asked of it for its idle "
+		      "time");
+	stop_now(b, 0, -1);
 }
 
 void box_watch_time(struct box *b)

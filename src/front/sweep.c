@@ -31,10 +31,13 @@ bool box_has_watches(const struct box *b)
 
 static json_t *failure(const struct err *err)
 {
-	return json_pack("[o]",
-			 json_sprintf("violation: protected names in the "
-				      "volumes could not be looked for: %s",
-				      err->text));
+	char text[sizeof(err->text) + 80];
+
+	(void)snprintf(text, sizeof(text),
+		       "violation: protected names in the volumes could not "
+		       "be looked for: %s",
+		       err->text);
+	return json_pack("[o]", doc_string(text));
 }
 
 /* Nothing but strings; NULL if the answer is not one. */
@@ -103,7 +106,7 @@ static void tell(struct box *b, json_t *list)
 	json_array_foreach(list, i, v)
 	{
 		say("box %.12s: %s", b->id, json_string_value(v));
-		events_box(b, "policy_deny", "reason", json_string_value(v));
+		events_denied(b, NULL, json_string_value(v));
 		if (!b->is_recorded || !b->violations)
 			record_one(b, json_string_value(v));
 	}

@@ -42,14 +42,14 @@ int files_map_error(const struct err *from, const char *path, struct err *err)
 	static const struct {
 		int code, ours;
 	} rows[] = {
-		{ ENOENT, MGR_NO_FILE },         { EROFS, MGR_READ_ONLY },
-		{ ENOSPC, MGR_NO_SPACE },        { EDQUOT, MGR_NO_SPACE },
-		{ EFBIG, MGR_NO_SPACE },         { EISDIR, MGR_INVALID },
-		{ ENOTDIR, MGR_INVALID },        { EINVAL, MGR_INVALID },
-		{ ELOOP, MGR_INVALID },          { ENAMETOOLONG, MGR_INVALID },
-		{ EEXIST, MGR_INVALID },         { EACCES, MGR_DENIED },
-		{ EPERM, MGR_DENIED },           { ENOSYS, MGR_UNSUPPORTED },
-		{ EOPNOTSUPP, MGR_UNSUPPORTED },
+		{ ENOENT, MGR_NO_FILE },     { EROFS, MGR_READ_ONLY },
+		{ ENOSPC, MGR_NO_SPACE },    { EDQUOT, MGR_NO_SPACE },
+		{ EFBIG, MGR_NO_SPACE },     { EISDIR, MGR_INVALID },
+		{ ENOTDIR, MGR_INVALID },    { EINVAL, MGR_INVALID },
+		{ ELOOP, MGR_INVALID },      { ENAMETOOLONG, MGR_INVALID },
+		{ EEXIST, MGR_INVALID },     { ENOTEMPTY, MGR_INVALID },
+		{ EACCES, MGR_DENIED },      { EPERM, MGR_DENIED },
+		{ ENOSYS, MGR_UNSUPPORTED }, { EOPNOTSUPP, MGR_UNSUPPORTED },
 	};
 	int code = MGR_SETUP;
 	struct buf text;
@@ -67,13 +67,12 @@ int files_map_error(const struct err *from, const char *path, struct err *err)
 	return -code;
 }
 
-int files_send_ask(int sock, uint32_t op, uint32_t flags, const char *path,
+int files_send_ask(int sock, const struct files_ask *want, const char *path,
 		   struct err *err)
 {
-	struct files_ask ask = { .op = op,
-				 .flags = flags,
-				 .path_len = (uint32_t)strlen(path) };
+	struct files_ask ask = *want;
 
+	ask.path_len = (uint32_t)strlen(path);
 	if (ask.path_len == 0 || ask.path_len > FILES_MAX_PATH)
 		return err_set(err, MGR_INVALID, "the path is too long");
 	if (io_send_all(sock, &ask, sizeof(ask)) < 0 ||
@@ -211,15 +210,38 @@ static int read_names(struct reader *r, const struct files_entry *e,
 	return 0;
 }
 
-static int copy_entries(struct reader *r, struct err *err)
+/* What the box's user could not read, as the last entry says. */
+static int read_end(struct reader *r, const struct files_entry *e,
+		    struct left_out *ret, struct err *err)
+{
+	struct buf text;
+
+	if (e->name_len > FILES_MAX_PATH)
+		return strange(err);
+	if (read_exactly(r->sock, r->name, e->name_len, err) < 0)
+		return -err->code;
+	r->name[e->name_len] = '\0';
+	ret->n = e->size;
+	buf_init(&text, 4096);
+	visible_text(&text, r->name, strlen(r->name), sizeof(ret->first) - 1);
+	(void)snprintf(ret->first, sizeof(ret->first), "%s",
+		       text.data ? text.data : "");
+	buf_done(&text);
+	return 0;
+}
+
+static int copy_entries(struct reader *r, struct left_out *ret, struct err *err)
 {
 	for (unsigned int n = 0; n < TAR_MAX_ENTRIES; n++) {
 		struct files_entry e;
 
 		if (read_exactly(r->sock, &e, sizeof(e), err) < 0)
 			return -err->code;
+		/* It was there a moment ago: nothing is no answer. */
+		if (e.kind == 0 && n == 0)
+			return cut(err);
 		if (e.kind == 0)
-			return 0;
+			return read_end(r, &e, ret, err);
 		if (!entry_check(&e))
 			return strange(err);
 		if (read_names(r, &e, n == 0, err) < 0)
@@ -252,11 +274,13 @@ static la_ssize_t write_out(struct archive *a, void *arg, const void *data,
 	return (la_ssize_t)len;
 }
 
-int tar_from_box(int sock, int out, const char *root, struct err *err)
+int tar_from_box(int sock, int out, const char *root, struct left_out *ret,
+		 struct err *err)
 {
 	struct reader *r;
-	int ret;
+	int done;
 
+	*ret = (struct left_out){ 0 };
 	if (strlen(root) > FILES_MAX_PATH)
 		return err_set(err, MGR_INVALID, "the path is too long");
 	if (read_answer(sock, root, err) < 0)
@@ -272,22 +296,22 @@ int tar_from_box(int sock, int out, const char *root, struct err *err)
 	(void)archive_write_set_format_pax_restricted(r->a);
 	(void)archive_write_set_bytes_per_block(r->a, 10240);
 	(void)archive_write_set_bytes_in_last_block(r->a, 1);
-	ret = archive_write_open(r->a, r, NULL, write_out, NULL) == ARCHIVE_OK
-		      ? copy_entries(r, err)
-		      : broken(r->a, err);
+	done = archive_write_open(r->a, r, NULL, write_out, NULL) == ARCHIVE_OK
+		       ? copy_entries(r, ret, err)
+		       : broken(r->a, err);
 	/*
 	 * A tar that is not whole gets no end, so that nobody takes it for one.
 	 * Then it must be closed by hand: archive_write_free() would not.
 	 */
-	if (ret < 0) {
+	if (done < 0) {
 		r->is_over = true;
 		(void)archive_write_fail(r->a);
 	}
-	if (archive_write_close(r->a) != ARCHIVE_OK && ret == 0)
-		ret = broken(r->a, err);
+	if (archive_write_close(r->a) != ARCHIVE_OK && done == 0)
+		done = broken(r->a, err);
 	(void)archive_write_free(r->a);
 	free(r);
-	return ret;
+	return done;
 }
 
 /* ---- into a box ---- */
@@ -478,7 +502,7 @@ static int give_entries(struct writer *w, struct err *err)
 	return err_set(err, MGR_INVALID, "the archive has too many entries");
 }
 
-int tar_to_box(int sock, int in, const char *path, uint32_t flags,
+int tar_to_box(int sock, int in, const char *path, const struct files_ask *ask,
 	       struct err *err)
 {
 	struct writer *w = calloc(1, sizeof(*w));
@@ -494,7 +518,7 @@ int tar_to_box(int sock, int in, const char *path, uint32_t flags,
 	(void)archive_read_support_filter_gzip(w->a);
 	(void)archive_read_support_format_tar(w->a);
 	(void)archive_read_support_format_empty(w->a);
-	ret = files_send_ask(sock, FILES_WRITE, flags, path, err);
+	ret = files_send_ask(sock, ask, path, err);
 	if (ret == 0 &&
 	    archive_read_open(w->a, w, NULL, read_in, NULL) != ARCHIVE_OK)
 		ret = broken(w->a, err);

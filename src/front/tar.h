@@ -14,16 +14,26 @@
 #include "base/err.h"
 #include "base/strv.h"
 
+struct files_ask;
+
 #define TAR_MAX_ENTRIES (4U << 20)
 
-/* The request is sent; its answer becomes a tar whose first name is `root`. */
-int tar_from_box(int sock, int out, const char *root, struct err *err);
+/* What the box's user could not read: how much, and the first name, visible. */
+struct left_out {
+	uint64_t n;
+	char first[256];
+};
 
-/* A tar (plain or gzip) from `in`, unpacked by the box below `path`. */
-int tar_to_box(int sock, int in, const char *path, uint32_t flags,
+/* The request is sent; its answer becomes a tar whose first name is `root`. */
+int tar_from_box(int sock, int out, const char *root, struct left_out *ret,
+		 struct err *err);
+
+/* A tar (plain or gzip) from `in`, unpacked by the box as `ask` says. */
+int tar_to_box(int sock, int in, const char *path, const struct files_ask *ask,
 	       struct err *err);
 
-int files_send_ask(int sock, uint32_t op, uint32_t flags, const char *path,
+/* Its op, and what else it has; the length of the path is filled in. */
+int files_send_ask(int sock, const struct files_ask *ask, const char *path,
 		   struct err *err);
 
 /* What a box said is wrong, in our errors and in words fit to be shown. */

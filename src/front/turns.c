@@ -163,6 +163,8 @@ static int add(struct turn *t, const int *fds, int n, struct err *err)
 {
 	struct turn **p = &t->m->turns;
 
+	if (n > TURN_MAX_FDS)
+		return err_set(err, E2BIG, "too many descriptors");
 	for (; t->n_fds < n; t->n_fds++) {
 		t->fds[t->n_fds] = fcntl(fds[t->n_fds], F_DUPFD_CLOEXEC, 3);
 		if (t->fds[t->n_fds] < 0)

@@ -61,7 +61,7 @@ static const struct end *ends_find(const struct manager *m,
 		if (e->time_ns + FRONT_ENDS_NS < day_ns())
 			return NULL;
 		if ((peer->uid == 0 || peer->uid == e->owner) &&
-		    (strcmp(e->id, text) == 0 || strcmp(e->name, text) == 0))
+		    strcmp(e->id, text) == 0)
 			return e;
 	}
 	return NULL;

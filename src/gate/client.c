@@ -14,6 +14,7 @@
 #include "gate/conn.h"
 #include "gate/listen.h"
 #include "gate/questions.h"
+#include "gate/unheard.h"
 #include "gate/usage.h"
 
 /* For the last of it to be told. */
@@ -76,6 +77,14 @@ static bool has_inspection(const struct gate_table *t)
 	return false;
 }
 
+static bool has_secret(const struct gate_table *t)
+{
+	for (uint32_t i = 0; i < t->n_rules; i++)
+		if (t->rules[i].placeholder)
+			return true;
+	return false;
+}
+
 static void say_taken(struct gate *g, uint32_t number)
 {
 	const struct gate_head head = { GATE_TAKEN, number };
@@ -100,6 +109,7 @@ static void replace(struct gate *g, int fd, uint32_t number)
 		fail(g, &err);
 	usage_replace(g->usage, old, t);
 	g->table = t;
+	g->has_secret = has_secret(t);
 	conns_judge_again(g);
 	(void)munmap((void *)old, old->size);
 	say_taken(g, number);
@@ -153,6 +163,7 @@ int client_first_table(struct gate *g, struct err *err)
 	(void)close(fds[0]);
 	if (!g->table)
 		return -err->code;
+	g->has_secret = has_secret(g->table);
 	if (has_inspection(g->table) && make_authority(g, err) < 0)
 		return -err->code;
 	say_taken(g, head.number);
@@ -197,12 +208,13 @@ static void end(struct gate *g)
 	static uv_timer_t drained;
 
 	uv_close((uv_handle_t *)&g->client_poll, NULL);
+	if (g->box >= 0 && !g->is_cut)
+		on_box(&g->box_poll, 0, 0);
+	unheard_rest(g);
 	if (g->is_cut) {
 		cut(g);
 		return;
 	}
-	if (g->box >= 0)
-		on_box(&g->box_poll, 0, 0);
 	drained.data = g;
 	(void)uv_timer_init(&g->loop, &drained);
 	(void)uv_timer_start(&drained, on_drained, DRAIN_MS, 0);

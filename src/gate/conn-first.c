@@ -9,6 +9,9 @@
  * ("hello" without a line's end) cannot be held for ever: after a silence they
  * go on, and a copy stays, so that the rest is judged with them. What is
  * certain to be TLS or HTTP goes on only as a whole.
+ *
+ * Where TLS is relayed, its server may ask for another hello: that one is
+ * judged on its way (hellos.h).
  */
 
 #include <poll.h>
@@ -86,6 +89,10 @@ static void pass_some(struct conn *c, size_t n)
 		c->early = malloc(PEEK_MAX);
 	got = c->early ? recv(c->box, c->early + c->n_early, n, MSG_DONTWAIT)
 		       : -1;
+	if (got > 0 && !conn_may_say(c, c->early + c->n_early, (size_t)got)) {
+		conn_refuse_placeholder(c);
+		return;
+	}
 	if (got <= 0 || send(c->up, c->early + c->n_early, (size_t)got,
 			     MSG_NOSIGNAL | MSG_DONTWAIT) != got) {
 		conn_over(c, GATE_R_RESET);
@@ -113,9 +120,38 @@ static enum gate_reason judge_tls(struct conn *c, const struct peek *p)
 	return GATE_OK;
 }
 
+bool first_may_say(struct conn *c, const uint8_t *data, size_t len)
+{
+	struct peek p;
+
+	switch (hellos_box(&c->hellos, data, len, &p)) {
+	case HELLOS_PASS:
+		return true;
+	case HELLOS_JUDGE:
+		c->again = judge_tls(c, &p);
+		break;
+	case HELLOS_BAD:
+		c->again = GATE_R_NO_NAME;
+		(void)snprintf(c->detail, sizeof(c->detail), "a second hello");
+		break;
+	}
+	return c->again == GATE_OK;
+}
+
+/* From its first byte on, also if that went out already. */
+static void watch_hellos(struct conn *c)
+{
+	if (c->is_address || conn_must_inspect(c))
+		return;
+	hellos_start(&c->hellos);
+	if (c->n_early)
+		(void)first_may_say(c, c->early, c->n_early);
+}
+
 static enum gate_reason judge_http(struct conn *c, const struct peek *p)
 {
-	if (c->is_address)
+	/* One that is long is not relayed: the inspection judges its host. */
+	if (c->is_address || p->is_long)
 		return GATE_OK;
 	if (strcmp(p->name, c->host) == 0 && (!p->port || p->port == c->port))
 		return GATE_OK;
@@ -124,12 +160,24 @@ static enum gate_reason judge_http(struct conn *c, const struct peek *p)
 	return GATE_R_HTTP_HOST;
 }
 
+/* A record of TLS, of any type. */
+static bool is_record(void)
+{
+	return looked[0] >= 0x14 && looked[0] <= 0x18;
+}
+
 static enum gate_reason judge(struct conn *c, enum peeked what,
 			      const struct peek *p)
 {
+	enum gate_reason reason;
+
 	switch (what) {
 	case PEEK_TLS:
-		return judge_tls(c, p);
+		reason = judge_tls(c, p);
+		return reason == GATE_OK && !p->is_h1_offered &&
+				       conn_must_inspect(c)
+			       ? GATE_R_NO_HTTP1
+			       : reason;
 	case PEEK_HTTP:
 		return judge_http(c, p);
 	case PEEK_OTHER:
@@ -138,21 +186,26 @@ static enum gate_reason judge(struct conn *c, enum peeked what,
 	case PEEK_MORE:
 		break;
 	}
-	/* A record of TLS, of any type. */
-	return looked[0] >= 0x14 && looked[0] <= 0x18 ? GATE_R_NO_NAME
-						      : GATE_R_HTTP;
+	return is_record() ? GATE_R_NO_NAME : GATE_R_HTTP;
 }
 
 static void decide(struct conn *c, enum peeked what, const struct peek *p)
 {
-	enum gate_reason reason = judge(c, what, p);
+	enum gate_reason reason;
 
+	/* No name has to agree: odd requests are for the inspection to judge.
+	 */
+	if (what == PEEK_BAD && c->is_address)
+		what = is_record() ? PEEK_OTHER : PEEK_HTTP;
+	reason = judge(c, what, p);
 	/* Also an ambiguous request is answered in words. */
 	c->first = what == PEEK_BAD && reason == GATE_R_HTTP ? PEEK_HTTP : what;
 	if (reason != GATE_OK) {
 		conn_over(c, reason);
 		return;
 	}
+	if (what == PEEK_TLS)
+		watch_hellos(c);
 	c->is_judged = true;
 	c->box_events = 0;
 	(void)uv_timer_stop(&c->timer);
@@ -199,6 +252,27 @@ static void refuse_urgent(struct conn *c)
 	conn_over(c, GATE_R_HTTP);
 }
 
+/*
+ * The box has ended without a byte, and nobody was dialled for it. Where it has
+ * to say something first it has left; elsewhere it may still want to hear.
+ */
+static bool may_listen(struct conn *c)
+{
+	struct pollfd p = { .fd = c->box };
+
+	if (conn_must_inspect(c) || (c->is_probed && poll(&p, 1, 0) != 0)) {
+		conn_over(c, GATE_OK);
+		return false;
+	}
+	if (c->is_probed)
+		return true;
+	c->is_probed = true;
+	relay_probe(c->box);
+	(void)uv_poll_stop(&c->box_poll);
+	conn_timer(c, on_silence, CONN_SILENCE_MS);
+	return false;
+}
+
 static void look(struct conn *c, bool is_silent)
 {
 	struct peek p;
@@ -225,6 +299,8 @@ static void look(struct conn *c, bool is_silent)
 		return;
 	}
 	n = MAX(n, 0);
+	if (is_end && n == 0 && c->up < 0 && !may_listen(c))
+		return;
 	what = peek(looked, c->n_early + (size_t)n, &p);
 	if (what == PEEK_MORE && is_end)
 		what = p.is_begun ? PEEK_BAD : PEEK_OTHER;
@@ -236,8 +312,8 @@ static void look(struct conn *c, bool is_silent)
 
 void first_start(struct conn *c)
 {
-	/* An address has no name that could agree. */
-	if (c->is_address && !conn_must_inspect(c)) {
+	/* An address has no name that could agree; secrets are looked for. */
+	if (c->is_address && !conn_must_inspect(c) && !c->gate->has_secret) {
 		c->is_judged = true;
 		c->first = PEEK_OTHER;
 		relay_dial(c);

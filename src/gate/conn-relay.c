@@ -102,6 +102,13 @@ static bool pump(struct conn *c, struct flow *f, uint64_t *total)
 	set_pace(g, f->moved - before);
 	if (s == FLOW_ON)
 		return true;
+	if (s == FLOW_REFUSED) {
+		if (c->again == GATE_OK)
+			conn_refuse_placeholder(c);
+		else
+			conn_over(c, c->again);
+		return false;
+	}
 	conn_over(c, s == FLOW_QUOTA ? GATE_R_BYTES : GATE_R_RESET);
 	return false;
 }
@@ -161,7 +168,10 @@ static void on_request(void *arg, const struct gate_event *e)
 	uint64_t ms;
 
 	events_send(c->gate, e);
-	if (e->reason == GATE_OK)
+	/* What was let out, or left, was not refused; its client sets a pace.
+	 */
+	if (e->reason == GATE_OK || e->reason == GATE_R_RESET ||
+	    e->reason == GATE_R_LEFT)
 		return;
 	ms = events_denial_pause(c->gate);
 	listen_pause(c->gate, ms);
@@ -174,9 +184,14 @@ static void on_moved(void *arg, size_t n)
 {
 	struct conn *c = arg;
 
-	if (!usage_add(c->gate->usage, c->gate->table, c->rule, n) &&
-	    c->inspection)
-		inspect_end(c->inspection, GATE_R_BYTES);
+	(void)usage_add(c->gate->usage, c->gate->table, c->rule, n);
+}
+
+static uint64_t bytes_left(void *arg)
+{
+	const struct conn *c = arg;
+
+	return usage_left(c->gate->usage, c->gate->table, c->rule);
 }
 
 static void on_inspected(void *arg, const struct gate_event *e)
@@ -187,6 +202,7 @@ static void on_inspected(void *arg, const struct gate_event *e)
 	c->sent = e->sent;
 	c->received = e->received;
 	memcpy(c->detail, e->detail, sizeof(c->detail));
+	c->is_told = e->flags & GATE_EVENT_AGAIN;
 	conn_over(c, e->reason);
 }
 
@@ -194,6 +210,7 @@ static void inspect(struct conn *c)
 {
 	const struct inspection_hooks hooks = { .event = on_request,
 						.moved = on_moved,
+						.left = bytes_left,
 						.over = on_inspected,
 						.arg = c };
 	struct gate_event base;
@@ -220,12 +237,42 @@ static void inspect(struct conn *c)
 		conn_over(c, GATE_R_RESET);
 }
 
+static bool may_pass(void *arg, const uint8_t *data, size_t len)
+{
+	struct conn *c = arg;
+	bool may = c->first == PEEK_TLS ? first_may_say(c, data, len)
+					: conn_may_say(c, data, len);
+
+	relay_watch(c);
+	return may;
+}
+
+static bool may_answer(void *arg, const uint8_t *data, size_t len)
+{
+	struct conn *c = arg;
+
+	hellos_up(&c->hellos, data, len);
+	relay_watch(c);
+	return true;
+}
+
+void relay_watch(struct conn *c)
+{
+	bool is_watched = c->first == PEEK_TLS ? hellos_want_box(&c->hellos)
+					       : c->gate->has_secret;
+
+	c->out.may_pass = is_watched ? may_pass : NULL;
+	c->in.may_pass = hellos_want_up(&c->hellos) ? may_answer : NULL;
+	c->out.arg = c->in.arg = c;
+}
+
 static void relay(struct conn *c)
 {
 	c->state = CONN_RELAYING;
 	flow_init(&c->out, c->box, c->up);
 	flow_init(&c->in, c->up, c->box);
 	c->out.is_barred = !c->is_judged;
+	relay_watch(c);
 	if (!conn_watch(c, &c->up_poll, c->up) ||
 	    (c->box_poll.data != c && !conn_watch(c, &c->box_poll, c->box))) {
 		conn_over(c, GATE_R_RESET);
@@ -243,16 +290,19 @@ static void relay(struct conn *c)
 	move(c, c->is_judged, false);
 }
 
-/* Requests are judged one by one, also where no TLS has to be opened. */
+/*
+ * Requests are judged one by one, also where no TLS has to be opened. Those to
+ * an address are looked at only where the box has a secret (first_start()).
+ */
 static bool is_for_inspection(const struct conn *c)
 {
-	return c->is_judged && (conn_must_inspect(c) ||
-				(c->first == PEEK_HTTP && !c->is_address));
+	return c->is_judged && (conn_must_inspect(c) || c->first == PEEK_HTTP);
 }
 
 void relay_judged(struct conn *c)
 {
 	c->out.is_barred = false;
+	relay_watch(c);
 	if (!is_for_inspection(c)) {
 		relay_idle(c);
 		move(c, true, false);

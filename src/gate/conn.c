@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "gate/desk.h"
 #include "gate/events.h"
 #include "gate/listen.h"
 #include "gate/questions.h"
@@ -35,6 +36,14 @@ struct conns *conns_new(void)
 	return calloc(1, sizeof(struct conns));
 }
 
+static bool is_named(const struct conn *c, int rule)
+{
+	const struct gate_table *t = c->gate->table;
+
+	return c->is_address ? gate_rule_has(t, rule, c->address, c->port)
+			     : gate_rule_names(t, rule, c->host, c->port);
+}
+
 /* Any rule for this host that wants it: each of two may have a secret. */
 static bool is_inspected(const struct conn *c, int rule)
 {
@@ -42,10 +51,9 @@ static bool is_inspected(const struct conn *c, int rule)
 
 	if (t->rules[rule].flags & GATE_RULE_INSPECT)
 		return true;
-	for (int i = 0; !c->is_address && i < (int)t->n_rules; i++)
+	for (int i = 0; i < (int)t->n_rules; i++)
 		if (t->rules[i].flags & GATE_RULE_INSPECT &&
-		    !(t->rules[i].flags & GATE_RULE_ASK) &&
-		    gate_rule_names(t, i, c->host, c->port))
+		    !(t->rules[i].flags & GATE_RULE_ASK) && is_named(c, i))
 			return true;
 	return false;
 }
@@ -58,6 +66,7 @@ bool conn_must_inspect(const struct conn *c)
 static void release(struct conn *c)
 {
 	free(c->early);
+	hellos_done(&c->hellos);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -150,9 +159,48 @@ static void tell_over(struct conn *c, enum gate_reason reason)
 
 	conn_event(c, is_closed ? GATE_E_CLOSE : GATE_E_DENIED,
 		   has_left ? GATE_R_LEFT : reason, &e);
+	e.flags = c->is_told ? GATE_EVENT_AGAIN : 0;
 	events_send(c->gate, &e);
 	if (!is_closed)
 		listen_pause(c->gate, events_denial_pause(c->gate));
+}
+
+/* What can be read of a request that is refused is of use to people. */
+static void read_refused(const struct conn *c, const char *data, size_t len,
+			 struct refusal *r)
+{
+	static char text[GATE_HOST_MAX + sizeof(c->detail) + 64];
+	static struct http_head h;
+	int whole = http_read_request(data, len, &h);
+
+	r->method = h.method;
+	r->path = h.path;
+	r->is_bare = http_is(&h.method, "HEAD");
+	if (r->reason == GATE_R_HTTP_HOST && c->detail[0]) {
+		(void)snprintf(text, sizeof(text),
+			       "the request is for '%s', and its connection "
+			       "was made for '%s:%u'",
+			       c->detail, c->host, (unsigned int)c->port);
+		r->detail = text;
+	} else if (r->reason == GATE_R_HTTP && whole < 0) {
+		r->detail = h.wrong;
+	} else if (r->reason == GATE_R_HTTP && whole == 1) {
+		r->detail = "no Host, two of them, or another one in the "
+			    "target";
+	}
+}
+
+static unsigned int status_of(enum gate_reason reason)
+{
+	switch (reason) {
+	case GATE_R_HTTP:
+		return 400;
+	case GATE_R_RESOLVE:
+	case GATE_R_UNREACHABLE:
+		return 502;
+	default:
+		return 403;
+	}
 }
 
 /*
@@ -162,7 +210,7 @@ static void tell_over(struct conn *c, enum gate_reason reason)
  */
 static void answer_refusal(struct conn *c, enum gate_reason reason)
 {
-	struct refusal r = { .status = 403,
+	struct refusal r = { .status = status_of(reason),
 			     .reason = reason,
 			     .table = c->gate->table,
 			     .rule = c->rule,
@@ -170,14 +218,16 @@ static void answer_refusal(struct conn *c, enum gate_reason reason)
 			     .port = c->port,
 			     .detail = c->detail[0] ? c->detail : NULL,
 			     .is_last = true };
+	static char first[PEEK_MAX];
 	static char rest[PEEK_MAX];
+	ssize_t n = recv(c->box, first, sizeof(first), MSG_DONTWAIT);
 	struct buf out;
 
-	if (reason == GATE_R_RESOLVE || reason == GATE_R_UNREACHABLE)
-		r.status = 502;
+	if (n > 0)
+		read_refused(c, first, (size_t)n, &r);
 	buf_init(&out, sizeof(rest));
 	refuse_put(&r, &out);
-	for (int i = 0; i < REST_ROUNDS; i++)
+	for (int i = 0; n > 0 && i < REST_ROUNDS; i++)
 		if (recv(c->box, rest, sizeof(rest), MSG_DONTWAIT) <= 0)
 			break;
 	if (!out.error &&
@@ -211,6 +261,33 @@ void conn_over(struct conn *c, enum gate_reason reason)
 	fd_close(&c->up);
 	if (c->gate->is_ending)
 		exit_if_last(c->gate);
+}
+
+bool conn_may_say(struct conn *c, const uint8_t *data, size_t len)
+{
+	static const bool none[GATE_MAX_RULES];
+	const struct gate_table *t = c->gate->table;
+	int rule;
+
+	if (!c->gate->has_secret || c->first == PEEK_TLS)
+		return true;
+	rule = secret_watch_take(&c->watch, t, none, (const char *)data, len);
+	if (rule >= 0)
+		(void)snprintf(c->detail, sizeof(c->detail),
+			       "%.90s may not stand in what is relayed",
+			       gate_str(t, t->rules[rule].name));
+	return rule < 0;
+}
+
+void conn_refuse_placeholder(struct conn *c)
+{
+	struct gate_event e;
+
+	conn_event(c, GATE_E_SECRET, GATE_R_PLACEHOLDER, &e);
+	events_send(c->gate, &e);
+	listen_pause(c->gate, events_denial_pause(c->gate));
+	c->is_told = true;
+	conn_over(c, GATE_R_PLACEHOLDER);
 }
 
 void conn_cut(struct conn *c, enum gate_reason reason)
@@ -320,10 +397,24 @@ static void ask_look(struct conn *c)
 	}
 }
 
+/* Whoever may answer: a client whose table is final may not. */
+static void put_question(const struct conn *c)
+{
+	struct gate *g = c->gate;
+	struct gate_event e;
+
+	if (!g->table->is_final) {
+		conn_event(c, GATE_E_OPEN, GATE_OK, &e);
+		e.head.number = c->question;
+		events_ask(g, &e);
+	} else if (desk_ask(g, c->question, c->host, c->port) < 0) {
+		(void)questions_answer(g->questions, c->question, false);
+	}
+}
+
 static void ask(struct conn *c)
 {
 	uint32_t wait = c->gate->table->ask_wait_ms;
-	struct gate_event e;
 	bool is_new = false;
 	int q = questions_take(c->gate->questions, c->host, c->port, &is_new);
 
@@ -333,11 +424,8 @@ static void ask(struct conn *c)
 		return;
 	}
 	c->question = (uint32_t)q;
-	if (is_new && !c->gate->table->is_final) {
-		conn_event(c, GATE_E_OPEN, GATE_OK, &e);
-		e.head.number = c->question;
-		events_ask(c->gate, &e);
-	}
+	if (is_new)
+		put_question(c);
 	if (questions_state(c->gate->questions, c->question) != ANSWER_NONE)
 		ask_look(c);
 	else if (wait == 0)
@@ -495,6 +583,8 @@ static void judge_again(struct conn *c)
 	usage_move(c->gate->usage, c->rule);
 	if (c->state == CONN_ASKING && verdict == GATE_ALLOW)
 		go_on(c);
+	if (c->state == CONN_RELAYING)
+		relay_watch(c);
 	if (c->state == CONN_INSPECTED)
 		inspect_table(c->inspection, c->gate->table, c->rule);
 	if (c->state == CONN_DIALLING) {

@@ -18,9 +18,11 @@
  */
 
 #include "gate/gate.h"
+#include "gate/hellos.h"
 #include "gate/inspect.h"
 #include "gate/peek.h"
 #include "gate/relay.h"
+#include "gate/secret.h"
 #include "gate/upstream.h"
 
 /* Milliseconds. */
@@ -54,6 +56,7 @@ struct conn {
 	bool is_counted;     /* in usage */
 	bool is_open;        /* it was allowed and dialled */
 	bool is_judged;      /* its first bytes agree */
+	bool is_told;        /* why it ends, by an event of its own */
 	enum peeked first;   /* what they are, then */
 	uint8_t address[16]; /* that the box dialled, then ours */
 	int64_t since;
@@ -71,11 +74,15 @@ struct conn {
 	int n_handles;
 
 	/* First bytes: how many were seen, and those that went on already. */
+	bool is_probed; /* there will be none; does it still listen? */
 	size_t n_seen;
 	uint8_t *early;
 	size_t n_early;
 	int64_t first_since;
 
+	struct secret_watch watch; /* of what goes out in clear */
+	struct hellos hellos;      /* of TLS that is relayed to a name */
+	enum gate_reason again;    /* why its second hello was refused */
 	struct dial *dial;
 	struct inspection *inspection;
 	struct flow out;
@@ -115,12 +122,27 @@ bool conn_watch(struct conn *c, uv_poll_t *poll, int fd);
 void conn_unwatch(struct conn *c, uv_poll_t *poll);
 
 bool conn_must_inspect(const struct conn *c);
+/*
+ * Whether bytes that go out as they are may: a placeholder in them, also one
+ * that began in those before, is of no use to anybody there. What is TLS is not
+ * looked at.
+ */
+bool conn_may_say(struct conn *c, const uint8_t *data, size_t len);
+/* They may not: tells so and ends it. */
+void conn_refuse_placeholder(struct conn *c);
 
 void first_start(struct conn *c);
 /* While it is relayed and its first bytes are still to be judged. */
 void first_look(struct conn *c);
+/*
+ * What goes out of TLS that is relayed; false: another hello, which does not
+ * agree, and c->again says why.
+ */
+bool first_may_say(struct conn *c, const uint8_t *data, size_t len);
 void relay_dial(struct conn *c);
 /* The first bytes agree: on with them. */
 void relay_judged(struct conn *c);
+/* Looks at what is relayed where the box has a secret, from now on. */
+void relay_watch(struct conn *c);
 /* Ends it when nothing moves for long, from now on. */
 void relay_idle(struct conn *c);

@@ -27,7 +27,10 @@ static size_t answer_bare(const uint8_t *query, ldns_pkt_rcode code,
 	return HEADER;
 }
 
-/* Bytes of a name for people: what no name has is shown as "?". */
+/*
+ * Bytes of a name for people: what no name has is shown as "?". A dot within a
+ * label is not the dot between two, and would look like another name.
+ */
 static void show(const ldns_rdf *owner, char ret[GATE_HOST_MAX])
 {
 	const uint8_t *p = ldns_rdf_data(owner);
@@ -38,9 +41,15 @@ static void show(const ldns_rdf *owner, char ret[GATE_HOST_MAX])
 		for (size_t i = 0; i <= p[at] && at + i < size; i++) {
 			uint8_t c = i ? p[at + i] : '.';
 
-			if ((i || at) && n + 1 < GATE_HOST_MAX)
-				ret[n++] = c > 0x20 && c < 0x7f ? (char)c : '?';
+			if ((!i && !at) || n + 2 >= GATE_HOST_MAX)
+				continue;
+			if (i && (c == '.' || c == '\\'))
+				ret[n++] = '\\';
+			ret[n++] = c > 0x20 && c < 0x7f ? (char)c : '?';
 		}
+	/* The root. */
+	if (n == 0)
+		ret[n++] = '.';
 	ret[n] = '\0';
 }
 

@@ -27,7 +27,15 @@ void events_ask(struct gate *g, const struct gate_event *e)
 	tell(g, e, GATE_ASKED);
 }
 
-uint64_t events_denial_pause(struct gate *g)
+bool events_send_now(struct gate *g, const struct gate_event *e)
+{
+	struct gate_event out = *e;
+
+	out.head.type = GATE_EVENT;
+	return io_send_now(g->client, &out, sizeof(out), NULL, 0) == 0;
+}
+
+static void refill(struct gate *g)
 {
 	int64_t now = clock_us();
 	int64_t more = (now - g->denial_time) * GATE_DENIALS_SECOND / 1000;
@@ -38,6 +46,20 @@ uint64_t events_denial_pause(struct gate *g)
 	else
 		g->denial_tokens += more;
 	g->denial_time = now;
+}
+
+bool events_may_tell(struct gate *g)
+{
+	refill(g);
+	if (g->denial_tokens < 1000)
+		return false;
+	g->denial_tokens -= 1000;
+	return true;
+}
+
+uint64_t events_denial_pause(struct gate *g)
+{
+	refill(g);
 	/* However many there were at once, a pause is over in a second. */
 	g->denial_tokens = MAX(g->denial_tokens - 1000,
 			       -1000LL * GATE_DENIALS_SECOND);

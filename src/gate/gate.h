@@ -14,7 +14,7 @@
 
 #define GATE_MAX_CONNS      512 /* open at the same time */
 #define GATE_MAX_LISTENERS  (4 + 2 * GATE_MAX_PORTS)
-#define GATE_MAX_QUESTIONS  64  /* destinations that people were asked about */
+#define GATE_MAX_WATCHED    4
 #define GATE_DENIALS        256 /* told at once; after that so many ... */
 #define GATE_DENIALS_SECOND 50  /* ... each second, the box waits meanwhile */
 
@@ -23,16 +23,20 @@ struct dns_server;
 struct events;
 struct listeners;
 struct questions;
+struct unheard;
 struct usage;
 
 struct gate {
 	uv_loop_t loop;
 	int client;
-	int box; /* until its sockets are here */
+	int box;  /* until its sockets are here */
+	int desk; /* where people are asked; NO_FD: nowhere */
 	uv_poll_t client_poll;
 	uv_poll_t box_poll;
+	uv_poll_t desk_poll;
 	unsigned long max_fds;
 	const struct gate_table *table;
+	bool has_secret; /* a rule of the table does */
 	bool has_ipv6;
 	bool may_pace;     /* it was not started to give way to others */
 	bool is_streaming; /* so it does now (conn-relay.c) */
@@ -45,6 +49,7 @@ struct gate {
 	struct conns *conns;
 	struct dns_server *dns;
 	struct listeners *listeners;
+	struct unheard *unheard;
 	int64_t denial_tokens; /* thousandths */
 	int64_t denial_time;
 };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Bodies, as they come: a length counted down, or chunks. Chunks have no
- * extensions here (nobody sends them but who wants to be misread), and a
- * trailer is read and left out.
+ * Bodies, as they come: a length counted down, or chunks. Chunks of a request
+ * have no extensions here (nobody sends them but who wants to be misread);
+ * servers send them, and blanks around a size, and RFC 9112 (7.1.1) has them
+ * passed over. A trailer is read and left out. Whatever came, what is written
+ * is plain.
  */
 
 #include <errno.h>
@@ -15,6 +17,7 @@
 
 enum chunk_state {
 	CHUNK_SIZE,
+	CHUNK_EXTRA, /* behind a size: blanks, then extensions */
 	CHUNK_SIZE_LF,
 	CHUNK_DATA,
 	CHUNK_DATA_CR,
@@ -41,6 +44,11 @@ static int digit(char c)
 	return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
 static int take_size(struct http_body *b, char c)
 {
 	int d = digit(c);
@@ -50,9 +58,28 @@ static int take_size(struct http_body *b, char c)
 		b->digits++;
 		return 0;
 	}
+	if (b->is_answer && (is_blank(c) || (c == ';' && b->digits > 0))) {
+		b->state = b->digits > 0 ? CHUNK_EXTRA : CHUNK_SIZE;
+		b->has_extension = c == ';';
+		return ++b->n_line > HTTP_EXTENSION_MAX ? -EINVAL : 0;
+	}
 	if (c != '\r' || b->digits == 0)
 		return -EINVAL;
 	b->state = CHUNK_SIZE_LF;
+	return 0;
+}
+
+static int take_extra(struct http_body *b, char c)
+{
+	if (c == '\r') {
+		b->state = CHUNK_SIZE_LF;
+		return 0;
+	}
+	b->has_extension |= c == ';';
+	if (++b->n_line > HTTP_EXTENSION_MAX || c == 0x7f ||
+	    ((unsigned char)c < ' ' && c != '\t') ||
+	    (!b->has_extension && !is_blank(c)))
+		return -EINVAL;
 	return 0;
 }
 
@@ -82,7 +109,10 @@ static int take_mark(struct http_body *b, char c)
 	switch (b->state) {
 	case CHUNK_SIZE:
 		return take_size(b, c);
+	case CHUNK_EXTRA:
+		return take_extra(b, c);
 	case CHUNK_SIZE_LF:
+		b->n_line = 0;
 		return take_lf(b, b->left > 0 ? CHUNK_DATA : CHUNK_TRAILER, c);
 	case CHUNK_DATA_CR:
 		b->state = CHUNK_DATA_LF;

@@ -371,6 +371,22 @@ static int read_expect(struct http_head *h)
 	return 0;
 }
 
+/* Those that http-parser knows; policies have no others (policy/values.h). */
+static bool is_known(const struct http_slice *method)
+{
+	static const char *const names[] = {
+#define XX(number, name, text) #text,
+		HTTP_METHOD_MAP(XX)
+#undef XX
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == method->len &&
+		    memcmp(names[i], method->at, method->len) == 0)
+			return true;
+	return false;
+}
+
 int http_read_request(const char *data, size_t len, struct http_head *ret)
 {
 	struct http_slice first, target;
@@ -383,6 +399,8 @@ int http_read_request(const char *data, size_t len, struct http_head *ret)
 		return -EINVAL;
 	read_connection(ret);
 	read_upgrade(ret);
+	if (!is_known(&ret->method))
+		return wrong(ret, "a method that is not known");
 	if (!is_agreed(data, ret, HTTP_REQUEST, target))
 		return wrong(ret, "a head that another parser reads otherwise");
 	return 1;

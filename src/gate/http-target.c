@@ -68,8 +68,8 @@ int http_read_target(struct http_slice target, struct http_head *ret)
 	if (!is_plain(target))
 		return -EINVAL;
 	if (http_is(&ret->method, "CONNECT")) {
-		/* Refused by the rules, which say so better. */
-		ret->path = target;
+		/* Refused by the rules, which say so better; it is recorded. */
+		split_query(target, ret);
 		return 0;
 	}
 	if (target.len == 1 && *target.at == '*') {

@@ -22,6 +22,8 @@
 #define HTTP_HEAD_MAX    65536
 #define HTTP_FIELDS_MAX  128
 #define HTTP_TRAILER_MAX 8192
+/* Of one chunk of an answer; a request has none. */
+#define HTTP_EXTENSION_MAX 4096
 /* A path that rules have to judge. */
 #define HTTP_PATH_MAX 8192
 
@@ -92,7 +94,9 @@ struct http_body {
 	uint64_t left;
 	unsigned int state;
 	unsigned int digits;
-	unsigned int n_line; /* bytes of this line of the trailer */
+	unsigned int n_line; /* bytes of this line: extension or trailer */
+	bool is_answer;      /* extensions of chunks are passed over */
+	bool has_extension;
 	size_t n_trailer;
 	bool is_done;
 };
@@ -128,13 +132,25 @@ struct http_verdict {
 	bool applies[GATE_MAX_RULES];
 };
 
+/* Whom the requests of a connection are for. */
+struct http_to {
+	int own; /* the rule that let it in; others that ask do not count */
+	const char *host;
+	const uint8_t *address; /* dialled; it counts where `own` names such */
+	uint16_t port;
+};
+
 /* What a rule's methods are compared with: WEBSOCKET for one of those. */
 struct http_slice http_judged_method(const struct http_head *h);
 
-/* `own`: the rule that let the connection in; others that ask do not count. */
-void http_judge(const struct gate_table *t, int own, const char *host,
-		uint16_t port, const struct http_head *h,
-		struct http_verdict *ret);
+void http_judge(const struct gate_table *t, const struct http_to *to,
+		const struct http_head *h, struct http_verdict *ret);
 /* Which rules are for this host at all, whatever is asked of it. */
-void http_home(const struct gate_table *t, int own, const char *host,
-	       uint16_t port, bool *ret_applies);
+void http_home(const struct gate_table *t, const struct http_to *to,
+	       bool *ret_applies);
+/*
+ * Which rules may have a secret put into a request to this host, at any port
+ * and path: those that its answers are searched for.
+ */
+void http_sent(const struct gate_table *t, const struct http_to *to,
+	       bool *ret_sent);

@@ -3,6 +3,7 @@
 /* From upstream to the box: an answer is read, covered, written anew. */
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -117,9 +118,11 @@ static bool take_final(struct inspection *i, const struct http_head *h)
 	i->is_last = i->is_last || h->is_close || i->put == HTTP_TO_END;
 	put_head(i, h);
 	http_body_init(&i->got, h);
+	i->got.is_answer = true;
 	side_take(&i->up, h->size);
 	i->answer = ANSWER_BODY;
-	inspect_tell(i, h->status);
+	/* It is told when its bytes are known: at the end of the answer. */
+	i->event.status = h->status;
 	return true;
 }
 
@@ -158,6 +161,15 @@ static bool end_body(struct inspection *i)
 {
 	secret_masks_flush(&i->masks, put_piece, i);
 	http_body_end(&i->box.out, i->put);
+	i->answer = ANSWER_WHOLE;
+	return true;
+}
+
+/* It is told with the bytes that the box was sent, and not before. */
+static bool take_next(struct inspection *i)
+{
+	if (!side_is_flushed(&i->box))
+		return false;
 	inspect_next(i);
 	return true;
 }
@@ -194,6 +206,9 @@ static bool take_body(struct inspection *i)
 					   &piece);
 
 		if (n < 0) {
+			(void)snprintf(i->base.detail, sizeof(i->base.detail),
+				       "an answer whose body is not framed as "
+				       "it should");
 			inspect_end(i, GATE_R_HTTP);
 			return true;
 		}
@@ -230,6 +245,7 @@ bool inspect_answer(struct inspection *i)
 		[ANSWER_NONE] = take_nothing,
 		[ANSWER_HEAD] = take_head,
 		[ANSWER_BODY] = take_body,
+		[ANSWER_WHOLE] = take_next,
 		[ANSWER_SOCKET] = inspect_socket_down,
 	};
 

@@ -25,6 +25,7 @@ enum answer_state {
 	ANSWER_NONE, /* nothing was asked */
 	ANSWER_HEAD,
 	ANSWER_BODY,
+	ANSWER_WHOLE, /* its last bytes are on their way to the box */
 	ANSWER_SOCKET,
 };
 
@@ -51,6 +52,7 @@ struct inspection {
 	bool is_shut;      /* it was, and said */
 	bool is_over;
 	enum gate_reason why; /* it ended */
+	bool is_refused;      /* by an event of its own, which says why */
 	uint64_t n_drained;
 
 	/* the exchange */
@@ -61,6 +63,8 @@ struct inspection {
 	struct http_verdict verdict;
 	struct gate_event event; /* of the request, until it is told */
 	int64_t asked_at;
+	uint64_t told_in; /* bytes of the box's side that records have so far */
+	uint64_t told_out;
 	bool is_told;
 	bool is_bare;  /* HEAD */
 	bool is_http0; /* HTTP/1.0 */
@@ -84,13 +88,22 @@ struct inspection {
 	bool is_up_shut; /* the box has ended, and upstream was told */
 };
 
+/* Whom its requests are for. */
+static inline struct http_to inspect_to(const struct inspection *i)
+{
+	return (struct http_to){ .own = i->rule,
+				 .host = i->host,
+				 .address = i->base.address,
+				 .port = i->port };
+}
+
 /* How long each side may take. Tests make it shorter. */
 struct inspect_times {
 	int head_ms;   /* hands, and a head once it began */
 	int idle_ms;   /* between requests */
 	int still_ms;  /* in an exchange, without any byte */
 	int socket_ms; /* in a WebSocket, without any byte */
-	int half_ms;   /* the same when the box has ended */
+	int half_ms;   /* either, when the box has ended */
 	int linger_ms; /* after the last byte */
 	int tick_ms;   /* how often that is looked at */
 };

@@ -70,10 +70,37 @@ static bool refuse_head(struct inspection *i, int r)
 	return true;
 }
 
+/*
+ * A rule for addresses that says nothing about requests: they are read for
+ * placeholders alone, and a server there may have any name. What other rules
+ * have is for the address itself.
+ */
+static bool may_have_any_host(struct inspection *i)
+{
+	int first = -1;
+
+	for (int k = (int)i->table->n_rules - 1; k >= 0; k--) {
+		const struct gate_rule *r = &i->table->rules[k];
+
+		if (i->verdict.applies[k] && r->kind == GATE_ADDRESS &&
+		    !(r->flags & GATE_RULE_INSPECT))
+			first = k;
+	}
+	if (first < 0 || i->head.authority.at)
+		return false;
+	for (int k = 0; k < (int)i->table->n_rules; k++)
+		if (i->table->rules[k].flags & GATE_RULE_INSPECT)
+			i->verdict.applies[k] = false;
+	i->verdict.rule = first;
+	return true;
+}
+
 static bool check_host(struct inspection *i, struct inspect_no *no)
 {
 	*no = (struct inspect_no){ .status = 400 };
 	no->reason = http_check_host(&i->head, i->host, i->port, i->is_tls);
+	if (no->reason == GATE_R_HTTP_HOST && may_have_any_host(i))
+		no->reason = GATE_OK;
 	if (no->reason == GATE_R_HTTP)
 		no->detail = "no Host, or two of them";
 	else if (!i->head.authority.at)
@@ -161,7 +188,9 @@ static bool check_coding(const struct inspection *i, struct inspect_no *no)
 
 bool inspect_judge(struct inspection *i, struct inspect_no *no)
 {
-	http_judge(i->table, i->rule, i->host, i->port, &i->head, &i->verdict);
+	const struct http_to to = inspect_to(i);
+
+	http_judge(i->table, &to, &i->head, &i->verdict);
 	if (!check_host(i, no) || !check_protocol(i, no))
 		return false;
 	*no = (struct inspect_no){ .status = 403,
@@ -278,8 +307,12 @@ bool inspect_begin(struct inspection *i, const struct buf *whole)
 		.reason = GATE_R_HTTP,
 		.detail = "with secrets the head is too large",
 	};
-	int r = secret_masks_init(&i->masks, i->table, &i->head);
+	const struct http_to to = inspect_to(i);
+	bool sent[GATE_MAX_RULES];
+	int r;
 
+	http_sent(i->table, &to, sent);
+	r = secret_masks_init(&i->masks, i->table, sent, &i->head);
 	if (r == 0)
 		put_head(i, whole);
 	if (r < 0 || i->up.out.error) {
@@ -290,6 +323,7 @@ bool inspect_begin(struct inspection *i, const struct buf *whole)
 	}
 	(void)ws_is_asked(&i->head, i->accept);
 	i->answer = ANSWER_HEAD;
+	i->event.flags |= GATE_EVENT_OUT;
 	i->n_interim = 0;
 	i->is_last = i->head.is_close;
 	i->n_exchanges++;

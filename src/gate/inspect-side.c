@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include <openssl/err.h>
 
 #include "base/util.h"
+#include "gate/relay.h"
 
 /* TLS reads so much at once from the socket. */
 #define READ_AHEAD 65536
@@ -119,7 +121,9 @@ int side_init(struct side *s, uv_loop_t *loop, int fd, SSL *ssl)
 {
 	const int one = 1;
 
-	*s = (struct side){ .fd = fd, .ssl = ssl, .is_ready = !ssl };
+	*s = (struct side){
+		.fd = fd, .ssl = ssl, .is_ready = !ssl, .most = UINT64_MAX
+	};
 	/* What is to go is gathered here, so nobody else has to wait for it. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	buf_init(&s->out, SIDE_OUT);
@@ -191,6 +195,9 @@ static bool shake(struct side *s)
 		s->is_ready = true;
 	else
 		note_need(s, r);
+	s->is_unspoken = s->is_broken &&
+			 ERR_GET_REASON(ERR_peek_last_error()) ==
+				 SSL_R_NO_APPLICATION_PROTOCOL;
 	return r == 1;
 }
 
@@ -208,10 +215,16 @@ static size_t push(struct side *s, const char *data, size_t len)
 			s->is_broken = true;
 		return n > 0 ? (size_t)n : 0;
 	}
+	/* The rest of a record that has begun is not to be had in part. */
+	if (s->most < s->n_tried) {
+		s->is_spent = true;
+		return 0;
+	}
 	ERR_clear_error();
 	r = SSL_write(s->ssl, data, (int)MIN(len, (size_t)INT_MAX));
 	if (r <= 0)
 		note_need(s, r);
+	s->n_tried = r > 0 ? 0 : MIN(len, (size_t)SSL3_RT_MAX_PLAIN_LENGTH);
 	return r > 0 ? (size_t)r : 0;
 }
 
@@ -252,18 +265,48 @@ static bool flush(struct side *s)
 	bool moved = false;
 
 	while (!s->is_broken && s->out_at < s->out.len) {
-		size_t n = push(s, s->out.data + s->out_at,
-				s->out.len - s->out_at);
+		size_t len = (size_t)MIN(s->out.len - s->out_at, s->most);
+		size_t n;
 
+		s->is_spent |= len == 0;
+		n = len > 0 ? push(s, s->out.data + s->out_at, len) : 0;
 		if (n == 0)
 			break;
 		s->out_at += n;
 		s->n_out += n;
+		s->most -= n;
 		moved = true;
 	}
 	if (moved && s->out_at == s->out.len)
 		side_forget(s);
 	return moved;
+}
+
+/* Nothing more may be taken: is there anything? */
+static void look_for_more(struct side *s)
+{
+	char byte;
+	ssize_t n;
+	int r;
+
+	if (s->ssl) {
+		ERR_clear_error();
+		r = SSL_peek(s->ssl, &byte, 1);
+		if (r > 0)
+			s->is_spent = true;
+		else
+			note_need(s, r);
+		return;
+	}
+	n = recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (n > 0 || s->at_early < s->n_early)
+		s->is_spent = true;
+	else if (n == 0)
+		s->is_ended = true;
+	else if (errno == EAGAIN || errno == EINTR)
+		s->needs_in = true;
+	else
+		s->is_broken = true;
 }
 
 static bool fill(struct side *s)
@@ -278,12 +321,17 @@ static bool fill(struct side *s)
 		s->in_at = 0;
 	}
 	while (!s->is_broken && !s->is_ended && s->in_len < SIDE_IN) {
-		size_t n = pull(s, s->in + s->in_len, SIDE_IN - s->in_len);
+		size_t len = (size_t)MIN(SIDE_IN - s->in_len, s->most);
+		size_t n;
 
+		if (len == 0)
+			look_for_more(s);
+		n = len > 0 ? pull(s, s->in + s->in_len, len) : 0;
 		if (n == 0)
 			break;
 		s->in_len += n;
 		s->n_in += n;
+		s->most -= n;
 		moved = true;
 	}
 	return moved;
@@ -332,6 +380,21 @@ bool side_drain(struct side *s, uint64_t *n)
 	return true;
 }
 
+void side_probe(struct side *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLRDHUP };
+
+	if (s->probe == PROBE_DONE)
+		return;
+	s->probe = PROBE_WAITS;
+	if (poll(&p, 1, 0) != 1)
+		return; /* the end of TLS, and not yet of TCP */
+	s->probe = PROBE_DONE;
+	/* Bytes that wait to go do the same themselves. */
+	if (side_is_flushed(s))
+		relay_probe(s->fd);
+}
+
 void side_watch(struct side *s, bool may_read, uv_poll_cb cb)
 {
 	int events = 0;
@@ -343,6 +406,10 @@ void side_watch(struct side *s, bool may_read, uv_poll_cb cb)
 		events |= UV_READABLE;
 	if (!s->is_broken && s->needs_out)
 		events |= UV_WRITABLE;
+	/* A reset is told with whatever is waited for. */
+	if (!s->is_broken && may_read && s->probe)
+		events |= s->probe == PROBE_DONE ? UV_PRIORITIZED
+						 : UV_DISCONNECT;
 	if (events == s->watched)
 		return;
 	s->watched = events;

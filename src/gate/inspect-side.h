@@ -20,17 +20,29 @@
 #define SIDE_IN  HTTP_HEAD_MAX
 #define SIDE_OUT (2 * HTTP_HEAD_MAX)
 
+/* Whether who has ended can still hear. */
+enum side_probe {
+	PROBE_NONE,
+	PROBE_WAITS, /* for the end of its TCP */
+	PROBE_DONE,  /* if it has closed, a reset comes */
+};
+
 struct side {
 	int fd;
 	SSL *ssl; /* NULL: plain */
 	uv_poll_t poll;
 	bool has_poll;
 	int watched;
-	bool is_ready;  /* shaken hands */
-	bool is_ended;  /* nothing comes any more, as announced */
-	bool is_broken; /* reset, or TLS that failed or was cut */
+	bool is_ready;    /* shaken hands */
+	bool is_ended;    /* nothing comes any more, as announced */
+	bool is_broken;   /* reset, or TLS that failed or was cut */
+	bool is_unspoken; /* ... since it offers no protocol of ours */
+	enum side_probe probe;
 	bool needs_in;  /* goes on when there are bytes */
 	bool needs_out; /* goes on when there is room */
+	bool is_spent;  /* there is more than `most` allows */
+	uint64_t most;  /* so many bytes of HTTP may move, either way */
+	size_t n_tried; /* TLS has begun to send these, and must send them */
 	uint8_t *early; /* came before us, and comes first */
 	size_t n_early, at_early;
 	char *in;
@@ -55,6 +67,8 @@ bool side_work(struct side *s, bool may_read);
 void side_shut(struct side *s);
 /* Reads and forgets; true: there may be more later. */
 bool side_drain(struct side *s, uint64_t *n);
+/* It has ended: finds out whether it has left, which breaks it. */
+void side_probe(struct side *s);
 /* Watches for what it needs to go on. */
 void side_watch(struct side *s, bool may_read, uv_poll_cb cb);
 /* Watches for nothing, until the next side_watch(). */

@@ -50,14 +50,36 @@ struct inspect_times inspect_times = {
 
 /* events */
 
+/*
+ * What was read for this request and put out as its answer: not what the box
+ * has sent already for the next one, and what still waits for the box only as
+ * long as it can get there.
+ */
+static void count_bytes(struct inspection *i)
+{
+	const struct side *s = &i->box;
+	size_t unread = s->in_len - s->in_at;
+	uint64_t in = s->n_in - unread;
+	uint64_t out = s->n_out;
+
+	/* A head that is refused is taken out of the way after it is told. */
+	if (i->request == REQUEST_HEAD)
+		in += MIN(unread, i->head.size);
+	if (!i->is_over)
+		out += s->out.len - s->out_at;
+	i->event.sent = in - MIN(in, i->told_in);
+	i->event.received = out - MIN(out, i->told_out);
+	i->told_in = in;
+	i->told_out = out;
+}
+
 void inspect_tell(struct inspection *i, unsigned int status)
 {
 	if (i->is_told)
 		return;
 	i->is_told = true;
 	i->event.status = status;
-	i->event.sent = i->box.n_in;
-	i->event.received = i->box.n_out;
+	count_bytes(i);
 	i->event.us = (uint64_t)(clock_us() - i->asked_at);
 	if (i->hooks.event)
 		i->hooks.event(i->hooks.arg, &i->event);
@@ -94,6 +116,7 @@ static void on_closed(uv_handle_t *h)
 	e.kind = GATE_E_CLOSE;
 	e.reason = (uint8_t)i->why;
 	e.rule = i->rule;
+	e.flags = i->is_refused ? GATE_EVENT_AGAIN : 0;
 	e.sent = i->box.n_in;
 	e.received = i->box.n_out;
 	if (i->hooks.over)
@@ -104,6 +127,26 @@ static void on_closed(uv_handle_t *h)
 	OPENSSL_clear_free(i, sizeof(*i));
 }
 
+/*
+ * A request that is on its way when the connection ends. Once its head has gone
+ * out, it was let out; before that nothing of it was, and a program that left
+ * was not refused. Why an answer was cut is in the record of the connection.
+ */
+static void tell_end(struct inspection *i)
+{
+	bool is_out = i->event.flags & GATE_EVENT_OUT;
+
+	if (i->is_told)
+		return;
+	if (i->answer != ANSWER_BODY && i->answer != ANSWER_WHOLE) {
+		i->event.reason = (uint8_t)i->why;
+		if (!is_out && i->why == GATE_R_RESET)
+			i->event.reason = GATE_R_LEFT;
+	}
+	i->event.flags |= GATE_EVENT_AGAIN;
+	inspect_tell(i, i->event.status);
+}
+
 void inspect_end(struct inspection *i, enum gate_reason reason)
 {
 	if (i->is_over)
@@ -112,10 +155,7 @@ void inspect_end(struct inspection *i, enum gate_reason reason)
 	if (i->why == GATE_OK)
 		i->why = reason;
 	tell_moved(i);
-	if (!i->is_told) {
-		i->event.reason = (uint8_t)i->why;
-		inspect_tell(i, 0);
-	}
+	tell_end(i);
 	side_close(&i->box, on_closed);
 	side_close(&i->up, on_closed);
 	uv_close((uv_handle_t *)&i->timer, on_closed);
@@ -132,6 +172,7 @@ void inspect_next(struct inspection *i)
 {
 	bool is_last = i->is_last || i->request != REQUEST_DONE;
 
+	inspect_tell(i, i->event.status);
 	inspect_wipe(i);
 	i->answer = ANSWER_NONE;
 	i->request = REQUEST_HEAD;
@@ -167,6 +208,7 @@ void inspect_refuse(struct inspection *i, const struct inspect_no *no)
 	bool is_kept = no->is_kept && i->request == REQUEST_HEAD &&
 		       i->head.framing == HTTP_NO_BODY && !i->head.is_close;
 	bool is_answered = i->answer == ANSWER_BODY ||
+			   i->answer == ANSWER_WHOLE ||
 			   i->answer == ANSWER_SOCKET;
 
 	i->event.reason = (uint8_t)no->reason;
@@ -177,9 +219,12 @@ void inspect_refuse(struct inspection *i, const struct inspect_no *no)
 			       no->detail);
 	if (!is_answered)
 		put_refusal(i, no, !is_kept);
-	inspect_tell(i, no->status);
+	/* One that has its answer already was answered as that says. */
+	inspect_tell(i, is_answered && i->event.status ? i->event.status
+						       : no->status);
 	inspect_wipe(i);
 	if (is_answered || i->box.out.error) {
+		i->is_refused = true;
 		inspect_end(i, no->reason);
 		return;
 	}
@@ -250,22 +295,48 @@ static bool is_box_done(const struct inspection *i)
 
 static void look_at_box(struct inspection *i)
 {
-	if (is_box_gone(i))
+	if (i->box.is_unspoken)
+		inspect_end(i, GATE_R_NO_HTTP1);
+	else if (is_box_gone(i))
 		inspect_end(i, i->request == REQUEST_HEAD && i->is_told
 				       ? GATE_OK
 				       : GATE_R_RESET);
 	else if (is_box_done(i))
 		inspect_close(i);
+	else if (i->box.is_ended)
+		side_probe(&i->box);
+}
+
+/* What the quota has left for the box's side, either way. */
+static uint64_t bytes_left(const struct inspection *i)
+{
+	uint64_t left = i->hooks.left ? i->hooks.left(i->hooks.arg)
+				      : UINT64_MAX;
+	uint64_t untold = i->box.n_in + i->box.n_out - i->n_moved;
+
+	return left > untold ? left - untold : 0;
+}
+
+/* There is more than the quota allows; what it allowed still goes out. */
+static bool end_if_spent(struct inspection *i)
+{
+	if (!i->box.is_spent)
+		return false;
+	(void)side_work(&i->up, false);
+	inspect_end(i, GATE_R_BYTES);
+	return true;
 }
 
 static bool round_of(struct inspection *i)
 {
 	bool was_ready = i->box.is_ready;
-	bool moved = side_work(&i->box, !i->is_closing);
+	bool moved;
 
+	i->box.most = bytes_left(i);
+	moved = side_work(&i->box, !i->is_closing);
 	moved |= side_work(&i->up, true);
 	if (i->is_closing)
-		return !step_closing(i) && moved;
+		return !end_if_spent(i) && !step_closing(i) && moved;
 	if (!was_ready && !is_server_name_right(i)) {
 		inspect_end(i, i->why);
 		return false;
@@ -275,6 +346,8 @@ static bool round_of(struct inspection *i)
 		moved |= inspect_answer(i);
 	if (!i->is_over && !i->is_closing)
 		look_at_box(i);
+	if (!i->is_over && end_if_spent(i))
+		return false;
 	return moved;
 }
 
@@ -317,9 +390,10 @@ static void on_event(uv_poll_t *p, int status, int events)
 	struct inspection *i = p->data;
 	struct side *s = p == &i->box.poll ? &i->box : &i->up;
 
-	(void)events;
-	if (status < 0) { /* an error of the socket; libuv has stopped it */
-		s->watched = 0;
+	/* An error of the socket; libuv has stopped it. Nothing urgent comes
+	 * after an end, so that is one too. */
+	if (status < 0 || events & UV_PRIORITIZED) {
+		s->watched = status < 0 ? 0 : s->watched;
 		s->is_broken = true;
 	}
 	step(i);
@@ -362,6 +436,8 @@ static void check_time(struct inspection *i)
 {
 	const struct inspect_times *t = &inspect_times;
 	bool is_idle = i->request == REQUEST_HEAD && i->head_at == 0;
+	int still_ms = i->box.is_ended ? MIN(t->half_ms, t->still_ms)
+				       : t->still_ms;
 
 	if (i->is_closing) {
 		if (is_late(i->is_shut ? i->closed_at : i->moved_at,
@@ -376,7 +452,7 @@ static void check_time(struct inspection *i)
 		if (is_late(i->moved_at,
 			    i->is_up_shut ? t->half_ms : t->socket_ms))
 			inspect_end(i, GATE_R_TIME);
-	} else if (is_late(i->moved_at, is_idle ? t->idle_ms : t->still_ms)) {
+	} else if (is_late(i->moved_at, is_idle ? t->idle_ms : still_ms)) {
 		inspect_end(i, is_idle ? GATE_OK : GATE_R_TIME);
 	}
 }
@@ -475,11 +551,14 @@ struct inspection *inspect_start(const struct inspected *what,
 
 void inspect_table(struct inspection *i, const struct gate_table *t, int rule)
 {
+	struct http_to to;
+
 	i->table = t;
 	i->rule = rule;
+	to = inspect_to(i);
 	/* A body on its way goes on; which placeholders are its own is new. */
 	if (i->request != REQUEST_HEAD)
-		http_home(t, rule, i->host, i->port, i->verdict.applies);
+		http_home(t, &to, i->verdict.applies);
 	i->verdict.rule = rule;
 	/* A WebSocket has no next request that could be judged by it. */
 	if (i->accept[0])

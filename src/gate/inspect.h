@@ -30,11 +30,10 @@ struct inspection;
 struct inspection_hooks {
 	/* One request was judged: to be sent as an event. */
 	void (*event)(void *arg, const struct gate_event *e);
-	/*
-	 * So many bytes more went through, either way: for quotas. May call
-	 * inspect_end(), so nothing is touched after it but what that leaves.
-	 */
+	/* So many bytes more went through, either way: for quotas. */
 	void (*moved)(void *arg, size_t n);
+	/* How many more may; NULL: any number. Where there are more it ends. */
+	uint64_t (*left)(void *arg);
 	/*
 	 * Over, both sides are closed; sent and received are in `e`. Never
 	 * from inside a call of this header.

@@ -12,6 +12,7 @@
 #include "gate/conn.h"
 #include "gate/dns.h"
 #include "gate/events.h"
+#include "gate/unheard.h"
 
 /* So many of one socket, then the others have their turn. */
 #define BATCH 16
@@ -228,6 +229,7 @@ static bool is_right(const struct gate *g, const struct gate_sockets *s, int i,
 	       number_of(fd, SO_ACCEPTCONN) == !is_udp && port_of(fd) == port;
 }
 
+/* Without those that watch; too few are less than none. */
 static int check(const struct gate *g, const struct gate_sockets *s,
 		 const int *fds, int n_fds, struct err *err)
 {
@@ -263,9 +265,11 @@ int listeners_take(struct gate *g, const struct gate_sockets *s, int *fds,
 		   int n_fds, struct err *err)
 {
 	int n_dns = s->has_ipv6 ? 4 : 2;
-	int r = check(g, s, fds, n_fds, err);
+	int n_watch = s->has_watch ? n_dns : 0;
+	int n = n_fds - n_watch;
+	int r = check(g, s, fds, n, err);
 
-	for (int i = 0; r == 0 && i < n_fds; i++)
+	for (int i = 0; r == 0 && i < n; i++)
 		r = add(g, fds[i],
 			i >= n_dns ? on_connection
 			: i % 2    ? on_dns_tcp
@@ -275,5 +279,5 @@ int listeners_take(struct gate *g, const struct gate_sockets *s, int *fds,
 		return r;
 	g->has_ipv6 = s->has_ipv6;
 	start_all(g->listeners);
-	return 0;
+	return unheard_take(g, fds + n, n_watch, err);
 }

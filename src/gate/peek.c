@@ -80,5 +80,8 @@ enum peeked peek(const uint8_t *data, size_t len, struct peek *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	p = choose(data, len < PEEK_MAX ? len : PEEK_MAX, ret);
-	return p == PEEK_MORE && len >= PEEK_MAX ? PEEK_BAD : p;
+	if (p != PEEK_MORE || len < PEEK_MAX)
+		return p;
+	ret->is_long = ret->is_begun && !is_record_type(data[0]);
+	return ret->is_long ? PEEK_HTTP : PEEK_BAD;
 }

@@ -27,9 +27,15 @@ struct peek {
 	bool is_h1_offered; /* ALPN, or no ALPN at all */
 	/* PEEK_MORE: TLS or HTTP has begun, so what is missing must come. */
 	bool is_begun;
+	/* PEEK_HTTP: too long to find its host here; who reads all of it must.
+	 */
+	bool is_long;
 };
 
-/* More than this is not looked at: what is not told by then is PEEK_BAD. */
+/*
+ * More than this is not looked at: what is not told by then is PEEK_BAD, but
+ * for a request, whose head may be longer.
+ */
 #define PEEK_MAX 16384
 
 enum peeked peek(const uint8_t *data, size_t len, struct peek *ret);

@@ -61,3 +61,9 @@ bool questions_answer(struct questions *q, uint32_t number, bool is_allowed)
 	q->q[number - 1].answer = is_allowed ? ANSWER_YES : ANSWER_NO;
 	return true;
 }
+
+void questions_end(struct questions *q)
+{
+	for (uint32_t i = 1; i <= q->count; i++)
+		(void)questions_answer(q, i, false);
+}

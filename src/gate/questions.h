@@ -29,3 +29,5 @@ int questions_take(struct questions *q, const char *host, uint16_t port,
 enum answer questions_state(const struct questions *q, uint32_t number);
 /* False: there is no such question, or it was answered before. */
 bool questions_answer(struct questions *q, uint32_t number, bool is_allowed);
+/* Nobody answers any more: all that have no answer have a no. */
+void questions_end(struct questions *q);

@@ -24,13 +24,16 @@ static const struct {
 	[GATE_R_HTTP_HOST] = { "http_host",
 			       "HTTP asks for another host than was resolved" },
 	[GATE_R_HTTP] = { "http_ambiguous",
-			  "the HTTP request can be read in two ways" },
+			  "a request of HTTP, or its answer, can be read in "
+			  "two ways" },
 	[GATE_R_METHOD] = { "method", "no rule allows this method" },
 	[GATE_R_PATH] = { "path", "no rule allows this path" },
+	[GATE_R_OVERRIDE] = { "override", "a header asks for another method or "
+					  "path than was judged" },
 	[GATE_R_BYTES] = { "bytes", "the rule's quota of bytes is used up" },
 	[GATE_R_CONNECTIONS] = { "connections",
 				 "too many connections at the same time" },
-	[GATE_R_RATE] = { "rate", "too many new connections in a minute" },
+	[GATE_R_RATE] = { "rate", "more new connections than the rule's rate" },
 	[GATE_R_TIME] = { "time", "nothing was said for too long" },
 	[GATE_R_CERTIFICATE] = { "certificate",
 				 "the server's certificate is not trusted" },
@@ -45,6 +48,13 @@ static const struct {
 	[GATE_R_RESET] = { "reset", "one side broke the connection off" },
 	[GATE_R_LEFT] = { "left", "the program left before it was let "
 				  "through; nothing was sent" },
+	[GATE_R_PORT] = { "port", "no rule names this port" },
+	[GATE_R_UDP] = { "udp", "UDP leads nowhere" },
+	[GATE_R_ADDRESS] = { "address", "no rule names this address, so there "
+					"is no route to it" },
+	[GATE_R_NO_HTTP1] = { "no_http1",
+			      "TLS offers no HTTP/1.1, which is what can be "
+			      "looked into: have the client offer it" },
 };
 
 _Static_assert(ARRAY_SIZE(reasons) == GATE_REASONS, "a reason has no words");

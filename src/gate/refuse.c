@@ -35,15 +35,22 @@ static const char *phrase_of(unsigned int status)
 }
 
 /* What someone can do about it. */
-static const char *hint_of(enum gate_reason r)
+static const char *hint_of(const struct refusal *r)
 {
-	switch (r) {
+	switch (r->reason) {
 	case GATE_R_METHOD:
+		if (http_is(&r->method, "CONNECT") ||
+		    http_is(&r->method, "TRACE"))
+			return "no rule can allow this method: CONNECT and "
+			       "TRACE are never let through";
 		return "a rule of network.allow for this host needs this "
 		       "method; ask whoever wrote the policy";
 	case GATE_R_PATH:
 		return "a rule of network.allow for this host needs a path "
 		       "that has this one; ask whoever wrote the policy";
+	case GATE_R_OVERRIDE:
+		return "say method and path in the request's first line, and "
+		       "leave out headers such as X-HTTP-Method-Override";
 	case GATE_R_PLACEHOLDER:
 		return "the variable holds a placeholder, not the secret; it "
 		       "may only be sent where its rule says";
@@ -91,7 +98,7 @@ static void put_body(const struct refusal *r, struct buf *out)
 		json_str(&j, "rule", place_of(gate_str(t, said)));
 	else
 		json_none(&j, "rule");
-	json_str(&j, "hint", hint_of(r->reason));
+	json_str(&j, "hint", hint_of(r));
 	if (t->box)
 		json_str(&j, "box", gate_str(t, t->box));
 	json_close(&j, '}');

@@ -2,6 +2,7 @@
 #include "gate/relay.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,6 +35,17 @@ bool relay_is_urgent(int fd)
 
 	/* Other families than TCP may have no such thing. */
 	return n >= 0 || (errno != EINVAL && errno != EOPNOTSUPP);
+}
+
+void relay_probe(int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	/* Elsewhere such a byte would mean something. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	    protocol == IPPROTO_TCP)
+		(void)send(fd, "", 1, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* Nothing more is allowed: is there anything? */
@@ -101,6 +113,8 @@ static enum flow_state carry(struct flow *f, uint64_t most, bool *ret_more)
 		f->is_ended = true;
 		return FLOW_ON;
 	}
+	if (f->may_pass && !f->may_pass(f->arg, block, (size_t)n))
+		return FLOW_REFUSED;
 	f->moved += (size_t)n;
 	/* A short one was all there was: no call to hear that again. */
 	*ret_more = (size_t)n == want;

@@ -26,12 +26,17 @@ struct flow {
 	bool is_ended;  /* the source said its end ... */
 	bool is_shut;   /* ... and the sink was told */
 	uint64_t moved; /* taken from the source */
+	/* Sees what was read before it goes on. NULL: nobody has to. It may
+	 * put another in its place for what comes next. */
+	bool (*may_pass)(void *arg, const uint8_t *data, size_t len);
+	void *arg;
 };
 
 enum flow_state {
 	FLOW_ON,
 	FLOW_QUOTA, /* there is more than `most` */
 	FLOW_BROKEN,
+	FLOW_REFUSED, /* by may_pass(), which has the bytes; none were given */
 };
 
 void flow_init(struct flow *f, int from, int to);
@@ -47,6 +52,15 @@ enum flow_state flow_pump(struct flow *f, uint64_t most);
  * was meant, so the connection is broken off.
  */
 bool relay_is_urgent(int fd);
+
+/*
+ * To TCP, a peer that has closed and one that has only said all that it wanted
+ * to look the same, until something is sent: the first answers with a reset, at
+ * once. So an urgent byte is sent, which is no part of the stream, and which
+ * nobody reads. At most once for a socket: a second one would make the first an
+ * ordinary byte.
+ */
+void relay_probe(int fd);
 
 static inline bool flow_wants_read(const struct flow *f)
 {

@@ -80,7 +80,7 @@ bool secret_hides_body(const struct gate_table *t, const bool *applies,
 
 /* values as the two kinds write them */
 
-static void put_form(struct buf *out, const char *value)
+void secret_put_form(struct buf *out, const char *value)
 {
 	for (; *value; value++) {
 		unsigned char c = (unsigned char)*value;
@@ -95,7 +95,7 @@ static void put_form(struct buf *out, const char *value)
 }
 
 /* Control characters do not occur: see secret_is_sendable(). */
-static void put_json(struct buf *out, const char *value)
+void secret_put_json(struct buf *out, const char *value)
 {
 	for (; *value; value++) {
 		if (*value == '"' || *value == '\\')
@@ -239,7 +239,7 @@ static int put_rule(const struct gate_table *t, const struct gate_rule *r,
 		.name = gate_str(t, r->body),
 		.placeholder = gate_str(t, r->placeholder),
 		.value = gate_str(t, r->value),
-		.put = is_json ? put_json : put_form,
+		.put = is_json ? secret_put_json : secret_put_form,
 	};
 	struct buf next;
 

@@ -7,6 +7,7 @@
  * not seen through: docs/inspection.md says so.
  */
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -69,58 +70,127 @@ static int add_mask(struct secret_masks *m, const char *value, size_t len)
 	return 0;
 }
 
-/* The value as a query has it, and inside the credentials that are sent. */
-static int add_forms(struct secret_masks *m, const struct gate_table *t,
-		     const struct gate_rule *r, const struct http_head *h,
-		     struct buf *text)
-{
-	const char *value = gate_str(t, r->value);
-	int ret;
+/* forms of a value */
 
-	secret_put_coded(text, value);
-	ret = text->error ? text->error : add_mask(m, text->data, text->len);
-	for (size_t i = 0; ret == 0 && i < h->n_fields; i++) {
-		text->len = 0;
-		if (secret_put_basic(text, h->fields[i].value,
-				     gate_str(t, r->placeholder), value))
-			ret = text->error ? text->error
-					  : add_mask(m, text->data + 6,
-						     text->len - 6);
-	}
-	return ret;
+/* What stands in `text` is one more. */
+static int add_text(struct secret_masks *m, struct buf *text)
+{
+	int r = text->error ? text->error : add_mask(m, text->data, text->len);
+
+	text->len = 0;
+	return r;
 }
 
-static int add_rule(struct secret_masks *m, const struct gate_table *t,
-		    const struct gate_rule *r, const struct http_head *h)
+/* Percent-encoding with small digits, which means the same. */
+static void lower_digits(struct buf *text)
 {
-	const char *value = gate_str(t, r->value);
-	struct buf text;
-	int ret;
+	for (size_t i = 0; i + 2 < text->len; i++)
+		if (text->data[i] == '%') {
+			text->data[i + 1] = (char)tolower(text->data[i + 1]);
+			text->data[i + 2] = (char)tolower(text->data[i + 2]);
+		}
+}
 
+static int add_coded(struct secret_masks *m, const char *value,
+		     void (*put)(struct buf *, const char *), struct buf *text)
+{
+	int r;
+
+	put(text, value);
+	r = add_text(m, text);
+	if (r < 0)
+		return r;
+	put(text, value);
+	lower_digits(text);
+	return add_text(m, text);
+}
+
+/* Many write JSON with "\/" for a slash, lest it end a script of HTML. */
+static int add_slashed(struct secret_masks *m, const char *value,
+		       struct buf *text)
+{
+	for (; *value; value++) {
+		if (strchr("\"\\/", *value))
+			(void)buf_puts(text, "\\");
+		(void)buf_add(text, value, 1);
+	}
+	return add_text(m, text);
+}
+
+static int add_rule(struct secret_masks *m, const char *value, struct buf *text)
+{
+	int r = add_mask(m, value, strlen(value));
+
+	if (r == 0)
+		r = add_coded(m, value, secret_put_coded, text);
+	if (r == 0)
+		r = add_coded(m, value, secret_put_form, text);
+	if (r < 0)
+		return r;
+	secret_put_json(text, value);
+	r = add_text(m, text);
+	return r < 0 ? r : add_slashed(m, value, text);
+}
+
+/* The credentials of Basic that this head sends. */
+static int add_basic(struct secret_masks *m, const struct gate_table *t,
+		     const bool *sent, const struct http_field *f,
+		     struct buf *text)
+{
+	static const size_t n = sizeof("Basic ") - 1;
+	_cleanup_free_ char *word = NULL;
+	int r;
+
+	if (!secret_put_basic(t, sent, f, text))
+		return 0;
+	if (text->error || text->len <= n)
+		return text->error;
+	word = strndup(text->data + n, text->len - n);
+	text->len = 0;
+	if (!word)
+		return -ENOMEM;
+	r = add_mask(m, word, strlen(word));
+	if (r == 0)
+		r = add_slashed(m, word, text);
+	OPENSSL_cleanse(word, strlen(word));
+	return r;
+}
+
+static int add_all(struct secret_masks *m, const struct gate_table *t,
+		   const bool *sent, const struct http_head *h,
+		   struct buf *text)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < (int)t->n_rules && i < GATE_MAX_RULES;
+	     i++) {
+		const char *value = gate_str(t, t->rules[i].value);
+
+		/* What is never sent does not come back. */
+		if (sent[i] && t->rules[i].placeholder &&
+		    secret_is_sendable(value))
+			r = add_rule(m, value, text);
+	}
+	for (size_t i = 0; r == 0 && i < h->n_fields; i++)
+		r = add_basic(m, t, sent, &h->fields[i], text);
+	return r;
+}
+
+int secret_masks_init(struct secret_masks *m, const struct gate_table *t,
+		      const bool *sent, const struct http_head *h)
+{
+	struct buf text;
+	int r;
+
+	*m = (struct secret_masks){ .n = 0 };
+	/* Of its full size at once: growing would leave copies behind. */
 	buf_init(&text, MASK_MAX);
 	text.cap = MASK_MAX + 1;
 	text.data = malloc(text.cap);
 	if (!text.data)
 		return -ENOMEM;
-	ret = add_mask(m, value, strlen(value));
-	if (ret == 0)
-		ret = add_forms(m, t, r, h, &text);
+	r = add_all(m, t, sent, h, &text);
 	OPENSSL_clear_free(text.data, text.cap);
-	return ret;
-}
-
-int secret_masks_init(struct secret_masks *m, const struct gate_table *t,
-		      const struct http_head *h)
-{
-	int r = 0;
-
-	*m = (struct secret_masks){ .n = 0 };
-	for (int i = 0; r == 0 && i < (int)t->n_rules && i < GATE_MAX_RULES;
-	     i++)
-		/* What is never sent does not come back. */
-		if (t->rules[i].placeholder &&
-		    secret_is_sendable(gate_str(t, t->rules[i].value)))
-			r = add_rule(m, t, &t->rules[i], h);
 	if (r < 0)
 		secret_masks_done(m);
 	return r;

@@ -19,7 +19,8 @@
 
 static bool has(struct http_slice s, const char *part)
 {
-	return part && *part && memmem(s.at, s.len, part, strlen(part));
+	return part && *part && s.len > 0 &&
+	       memmem(s.at, s.len, part, strlen(part));
 }
 
 static const char *placeholder_of(const struct gate_table *t, int rule)
@@ -88,6 +89,8 @@ static bool has_coded(struct http_slice s, const char *placeholder)
 {
 	size_t n = placeholder ? strlen(placeholder) : 0;
 
+	if (s.len == 0 || !memchr(s.at, '%', s.len))
+		return has(s, placeholder);
 	for (size_t i = 0; n > 0 && i + n <= s.len; i++) {
 		size_t at = i, k = 0;
 
@@ -108,6 +111,17 @@ static bool has_coded(struct http_slice s, const char *placeholder)
 			return true;
 	}
 	return false;
+}
+
+/* The same for a header's value, and what Basic has in it. */
+static bool is_coded_in_value(struct http_slice v, const char *placeholder)
+{
+	struct buf plain;
+
+	return has_coded(v, placeholder) ||
+	       (read_basic(v, &plain) &&
+		has_coded((struct http_slice){ plain.data, plain.len },
+			  placeholder));
 }
 
 void secret_put_coded(struct buf *out, const char *value)
@@ -140,32 +154,85 @@ bool secret_is_sendable(const char *value)
 	return true;
 }
 
-static struct http_slice target_of(const struct http_head *h)
-{
-	struct http_slice s = h->path;
+/* A place in a request: a header, or a field of the query. */
+typedef bool place_fn(const struct gate_table *t, const struct gate_rule *r,
+		      const struct http_slice *name);
 
-	/* The query stands behind the path, and a mark is between. */
-	if (h->query.at)
-		s.len += 1 + h->query.len;
-	return s;
+static bool may_be_asked(const struct gate_table *t, const struct gate_rule *r,
+			 const struct http_slice *name)
+{
+	const char *query = gate_str(t, r->query);
+
+	return query && strlen(query) == name->len &&
+	       memcmp(query, name->at, name->len) == 0;
 }
 
 /*
- * Whether a rule that applies has this placeholder, for this header or (NULL)
- * for the query. Rules for several hosts may share one.
+ * Whether a rule that applies has this placeholder for this place. Rules for
+ * several hosts may share one.
  */
 static bool is_at_home(const struct gate_table *t, const bool *applies,
-		       const char *placeholder, const struct http_slice *name)
+		       const char *placeholder, place_fn *may_be,
+		       const struct http_slice *name)
 {
 	for (int i = 0; i < (int)t->n_rules && i < GATE_MAX_RULES; i++) {
 		const struct gate_rule *r = &t->rules[i];
 
 		if (applies[i] && r->placeholder &&
 		    strcmp(gate_str(t, r->placeholder), placeholder) == 0 &&
-		    (name ? may_be_in(t, r, name) : r->query != 0))
+		    may_be(t, r, name))
 			return true;
 	}
 	return false;
+}
+
+/* "name=value" of a query; a name alone has no value. */
+static struct http_slice name_of(struct http_slice part)
+{
+	const char *eq = memchr(part.at, '=', part.len);
+
+	return (struct http_slice){ part.at, eq ? (size_t)(eq - part.at) : 0 };
+}
+
+/* The next part of a query, which is taken off its beginning. */
+static struct http_slice next_part(struct http_slice *rest)
+{
+	const char *and = memchr(rest->at, '&', rest->len);
+	struct http_slice part = { rest->at,
+				   and? (size_t)(and-rest->at) : rest->len };
+	size_t n = part.len + (and? 1 : 0);
+
+	rest->at += n;
+	rest->len -= n;
+	return part;
+}
+
+/* One that is encoded would go out as it is, so it is nowhere at home. */
+static bool is_wrong_in_query(const struct gate_table *t, const bool *applies,
+			      const char *placeholder, struct http_slice rest)
+{
+	if (!has_coded(rest, placeholder))
+		return false;
+	while (rest.len > 0) {
+		struct http_slice part = next_part(&rest);
+		struct http_slice name = name_of(part);
+
+		if (has_coded(part, placeholder) &&
+		    (!has(part, placeholder) || has_coded(name, placeholder) ||
+		     !is_at_home(t, applies, placeholder, may_be_asked, &name)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_wrong_in_header(const struct gate_table *t, const bool *applies,
+			       const char *placeholder,
+			       const struct http_field *f)
+{
+	if (!is_in_value(f->value, placeholder))
+		return is_coded_in_value(f->value, placeholder);
+	return http_is_ours(&f->name) ||
+	       !is_at_home(t, applies, placeholder, may_be_in, &f->name);
 }
 
 static const char *where_wrong(const struct gate_table *t, const bool *applies,
@@ -174,17 +241,12 @@ static const char *where_wrong(const struct gate_table *t, const bool *applies,
 {
 	if (has_coded(h->path, placeholder))
 		return "the path";
-	if (has_coded(target_of(h), placeholder) &&
-	    !is_at_home(t, applies, placeholder, NULL))
+	if (is_wrong_in_query(t, applies, placeholder, h->query))
 		return "the query";
 	for (size_t i = 0; i < h->n_fields; i++) {
-		const struct http_field *f = &h->fields[i];
-
-		if (has(f->name, placeholder))
+		if (has_coded(h->fields[i].name, placeholder))
 			return "a header's name";
-		if (is_in_value(f->value, placeholder) &&
-		    (http_is_ours(&f->name) ||
-		     !is_at_home(t, applies, placeholder, &f->name)))
+		if (is_wrong_in_header(t, applies, placeholder, &h->fields[i]))
 			return "a header";
 	}
 	return NULL;
@@ -214,24 +276,84 @@ void secret_check_head(const struct gate_table *t, const bool *applies,
 
 /* replacing */
 
-/* Every placeholder in `s` becomes `value`, as `put` writes it. */
-static void put_replaced(struct buf *out, struct http_slice s,
-			 const char *placeholder, const char *value,
-			 void (*put)(struct buf *, const char *))
+/* Placeholders that become values in one place; it may have several. */
+struct swap {
+	const char *placeholder;
+	size_t len;
+	const char *value;
+};
+
+struct swaps {
+	size_t n;
+	const char *format; /* of the first one */
+	struct swap v[GATE_MAX_RULES];
+};
+
+/* Not all of it: each header has one, and most of it is never used. */
+static void swaps_init(struct swaps *w)
 {
-	size_t n = strlen(placeholder);
+	w->n = 0;
+	w->format = NULL;
+}
 
-	for (;;) {
-		const char *p = memmem(s.at, s.len, placeholder, n);
-		size_t before = p ? (size_t)(p - s.at) : s.len;
+static void add_swap(struct swaps *w, const struct gate_table *t,
+		     const struct gate_rule *r)
+{
+	const char *placeholder = gate_str(t, r->placeholder);
+	const char *value = gate_str(t, r->value);
 
-		(void)buf_add(out, s.at, before);
-		if (!p)
+	if (!placeholder || !value)
+		return;
+	for (size_t i = 0; i < w->n; i++)
+		if (strcmp(w->v[i].placeholder, placeholder) == 0)
 			return;
-		put(out, value);
-		s.at += before + n;
-		s.len -= before + n;
+	if (w->n == 0)
+		w->format = gate_str(t, r->format);
+	w->v[w->n++] = (struct swap){ .placeholder = placeholder,
+				      .len = strlen(placeholder),
+				      .value = value };
+}
+
+/* The longest placeholder at the beginning of `s`, or NULL. */
+static const struct swap *swap_at(const struct swaps *w, struct http_slice s)
+{
+	const struct swap *best = NULL;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct swap *k = &w->v[i];
+
+		if (k->len <= s.len && (!best || k->len > best->len) &&
+		    memcmp(s.at, k->placeholder, k->len) == 0)
+			best = k;
 	}
+	return best;
+}
+
+/*
+ * Every placeholder in `s` becomes its value, as `put` writes it. In one go:
+ * nothing is copied that has a value in it already.
+ */
+static void put_swapped(struct buf *out, struct http_slice s,
+			const struct swaps *w,
+			void (*put)(struct buf *, const char *))
+{
+	size_t from = 0, at = 0;
+
+	while (w->n > 0 && at < s.len) {
+		const struct swap *k = swap_at(w,
+					       (struct http_slice){
+						       s.at + at, s.len - at });
+
+		if (!k) {
+			at++;
+			continue;
+		}
+		(void)buf_add(out, s.at + from, at - from);
+		put(out, k->value);
+		at += k->len;
+		from = at;
+	}
+	(void)buf_add(out, s.at + from, s.len - from);
 }
 
 static void put_plain(struct buf *out, const char *value)
@@ -255,12 +377,38 @@ static void put_base64(struct buf *out, const struct buf *plain)
 	OPENSSL_clear_free(text, size);
 }
 
-bool secret_put_basic(struct buf *out, struct http_slice v,
-		      const char *placeholder, const char *value)
+/* Those of this header that stand in it, as they are or inside of Basic. */
+static void find_swaps(const struct gate_table *t, const bool *applies,
+		       const struct http_field *f, struct swaps *ret)
+{
+	swaps_init(ret);
+	for (int i = 0; i < (int)t->n_rules && i < GATE_MAX_RULES; i++) {
+		const struct gate_rule *r = &t->rules[i];
+
+		if (applies[i] && r->placeholder && may_be_in(t, r, &f->name) &&
+		    is_in_value(f->value, gate_str(t, r->placeholder)))
+			add_swap(ret, t, r);
+	}
+}
+
+static bool has_swap(const struct swaps *w, struct http_slice s)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (has(s, w->v[i].placeholder))
+			return true;
+	return false;
+}
+
+static bool put_basic(struct buf *out, struct http_slice v,
+		      const struct swaps *w)
 {
 	struct buf plain, whole = { .max = 4 * BASIC_MAX };
+	struct http_slice s;
 
-	if (!is_in_basic(v, placeholder) || !read_basic(v, &plain))
+	if (w->n == 0 || !read_basic(v, &plain))
+		return false;
+	s = (struct http_slice){ plain.data, plain.len };
+	if (!has_swap(w, s))
 		return false;
 	/* All of it at once: nothing is moved, so nothing is left behind. */
 	whole.cap = whole.max + 1;
@@ -268,9 +416,7 @@ bool secret_put_basic(struct buf *out, struct http_slice v,
 	if (!whole.data)
 		out->error = -ENOMEM;
 	else
-		put_replaced(&whole,
-			     (struct http_slice){ plain.data, plain.len },
-			     placeholder, value, put_plain);
+		put_swapped(&whole, s, w, put_plain);
 	(void)buf_puts(out, "Basic ");
 	if (whole.error)
 		out->error = whole.error;
@@ -278,6 +424,15 @@ bool secret_put_basic(struct buf *out, struct http_slice v,
 		put_base64(out, &whole);
 	OPENSSL_clear_free(whole.data, whole.cap);
 	return true;
+}
+
+bool secret_put_basic(const struct gate_table *t, const bool *applies,
+		      const struct http_field *f, struct buf *out)
+{
+	struct swaps w;
+
+	find_swaps(t, applies, f, &w);
+	return put_basic(out, f->value, &w);
 }
 
 static void put_formatted(struct buf *out, const char *format,
@@ -294,36 +449,20 @@ static void put_formatted(struct buf *out, const char *format,
 	(void)buf_puts(out, hole + 2);
 }
 
-static void put_for(const struct gate_table *t, const struct gate_rule *r,
-		    struct http_slice v, struct buf *out)
-{
-	const char *placeholder = gate_str(t, r->placeholder);
-	const char *value = gate_str(t, r->value);
-	const char *format = gate_str(t, r->format);
-
-	if (secret_put_basic(out, v, placeholder, value))
-		return;
-	if (format)
-		put_formatted(out, format, value);
-	else
-		put_replaced(out, v, placeholder, value, put_plain);
-}
-
 bool secret_put_value(const struct gate_table *t, const bool *applies,
 		      const struct http_field *f, struct buf *out)
 {
-	for (int i = 0; i < (int)t->n_rules && i < GATE_MAX_RULES; i++) {
-		const struct gate_rule *r = &t->rules[i];
+	struct swaps w;
 
-		if (!applies[i] || !r->placeholder ||
-		    !may_be_in(t, r, &f->name) ||
-		    !is_in_value(f->value, gate_str(t, r->placeholder)))
-			continue;
-		put_for(t, r, f->value, out);
+	find_swaps(t, applies, f, &w);
+	if (put_basic(out, f->value, &w))
 		return true;
-	}
-	(void)buf_add(out, f->value.at, f->value.len);
-	return false;
+	/* A format says how the header looks as a whole. */
+	if (w.n > 0 && w.format)
+		put_formatted(out, w.format, w.v[0].value);
+	else
+		put_swapped(out, f->value, &w, put_plain);
+	return w.n > 0;
 }
 
 /* Two rules may write the same header: the first does. */
@@ -359,26 +498,19 @@ bool secret_put_missing(const struct gate_table *t, const bool *applies,
 	return found;
 }
 
-/* "name=value" of a query. */
 static bool put_part(const struct gate_table *t, const bool *applies,
 		     struct http_slice part, struct buf *out)
 {
-	const char *eq = memchr(part.at, '=', part.len);
-	size_t n = eq ? (size_t)(eq - part.at) : part.len;
+	const struct http_slice name = name_of(part);
+	struct swaps w;
 
-	for (int i = 0; eq && i < (int)t->n_rules && i < GATE_MAX_RULES; i++) {
-		const char *query = gate_str(t, t->rules[i].query);
-
-		if (!applies[i] || !query || strlen(query) != n ||
-		    memcmp(part.at, query, n) != 0 ||
-		    !has(part, placeholder_of(t, i)))
-			continue;
-		put_replaced(out, part, placeholder_of(t, i),
-			     gate_str(t, t->rules[i].value), secret_put_coded);
-		return true;
-	}
-	(void)buf_add(out, part.at, part.len);
-	return false;
+	swaps_init(&w);
+	for (int i = 0; i < (int)t->n_rules && i < GATE_MAX_RULES; i++)
+		if (applies[i] && may_be_asked(t, &t->rules[i], &name) &&
+		    has(part, placeholder_of(t, i)))
+			add_swap(&w, t, &t->rules[i]);
+	put_swapped(out, part, &w, secret_put_coded);
+	return w.n > 0;
 }
 
 bool secret_put_target(const struct gate_table *t, const bool *applies,
@@ -391,18 +523,14 @@ bool secret_put_target(const struct gate_table *t, const bool *applies,
 	if (!rest.at)
 		return false;
 	(void)buf_puts(out, "?");
-	for (;;) {
-		const char *and = memchr(rest.at, '&', rest.len);
-		size_t n = and? (size_t)(and-rest.at) : rest.len;
+	while (rest.len > 0) {
+		struct http_slice part = next_part(&rest);
 
-		found |= put_part(t, applies, (struct http_slice){ rest.at, n },
-				  out);
-		if (!and)
-			return found;
-		(void)buf_puts(out, "&");
-		rest.at += n + 1;
-		rest.len -= n + 1;
+		found |= put_part(t, applies, part, out);
+		if (part.at + part.len < h->query.at + h->query.len)
+			(void)buf_puts(out, "&");
 	}
+	return found;
 }
 
 /* bodies on their way */

@@ -12,8 +12,8 @@
 
 #include "gate/http.h"
 
-/* Longer ones are refused, as are values that cannot stand in a header. */
-#define SECRET_MAX      4096
+/* No table has a longer one. Values that no header can have are refused. */
+#define SECRET_MAX      GATE_MAX_SECRET
 #define PLACEHOLDER_MAX 256
 /* A body with a declared field is kept up to this size. */
 #define SECRET_BODY_MAX (1U << 20)
@@ -46,11 +46,16 @@ bool secret_put_value(const struct gate_table *t, const bool *applies,
 bool secret_put_missing(const struct gate_table *t, const bool *applies,
 			const struct http_head *h, struct buf *out);
 
-/* `Basic` with the placeholder inside, as git sends it; false: it is not. */
-bool secret_put_basic(struct buf *out, struct http_slice v,
-		      const char *placeholder, const char *value);
-/* As a query has it. */
+/*
+ * The same for `Basic` with a placeholder inside, as git sends it; false: it is
+ * something else, and nothing was written.
+ */
+bool secret_put_basic(const struct gate_table *t, const bool *applies,
+		      const struct http_field *f, struct buf *out);
+/* As a query has it, a form, and a string of JSON. */
 void secret_put_coded(struct buf *out, const char *value);
+void secret_put_form(struct buf *out, const char *value);
+void secret_put_json(struct buf *out, const char *value);
 
 /* It can stand in a header; no other is ever sent. */
 bool secret_is_sendable(const char *value);
@@ -82,9 +87,9 @@ int secret_watch_take(struct secret_watch *w, const struct gate_table *t,
  * secret-mask.c: values that upstream sends back are covered with asterisks,
  * so that lengths stay.
  */
-#define MASKS_MAX (4 * GATE_MAX_RULES)
+#define MASKS_MAX (8 * GATE_MAX_RULES) /* seven forms, and of Basic two */
 /* A shorter value would cover what is none. */
-#define MASK_MIN 8
+#define MASK_MIN GATE_MIN_COVERED
 #define MASK_MAX (3 * SECRET_MAX)
 
 struct secret_mask {
@@ -101,11 +106,13 @@ struct secret_masks {
 };
 
 /*
- * The values of all rules: what one host was sent, another path or host may
- * give back. Also what this head makes of them. -ENOMEM; -E2BIG: too many.
+ * The values of the rules in `sent` (http_sent()), in each form that the gate
+ * writes, and what this head makes of them. No other value may be looked for:
+ * what is held back, or covered, tells who sends the bytes that they are a
+ * value, or the beginning of one. -ENOMEM; -E2BIG: too many.
  */
 int secret_masks_init(struct secret_masks *m, const struct gate_table *t,
-		      const struct http_head *h);
+		      const bool *sent, const struct http_head *h);
 void secret_masks_done(struct secret_masks *m);
 /* Covers in place, in bytes that are whole; nothing may be held back then. */
 void secret_masks_cover(struct secret_masks *m, char *data, size_t len);

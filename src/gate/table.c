@@ -86,6 +86,9 @@ static void check_secret(struct checker *c, const struct gate_rule *r)
 		       ((const char *)c->t)[r->placeholder] &&
 			       ((const char *)c->t)[r->value],
 		       "a secret that is empty");
+	if (!c->wrong && r->placeholder)
+		expect(c, strlen(gate_str(c->t, r->value)) <= GATE_MAX_SECRET,
+		       "a secret that is too long");
 	if (!c->wrong && r->format)
 		expect(c, strstr(gate_str(c->t, r->format), "{}") != NULL,
 		       "a format without {}");
@@ -103,9 +106,14 @@ static void check_rule(struct checker *c, const struct gate_rule *r)
 	check_string(c, r->said, "where a rule stands");
 	check_secret(c, r);
 	expect(c,
+	       !r->rate || (r->rate <= GATE_MAX_RATE && r->rate_seconds &&
+			    r->rate_seconds <= GATE_MAX_RATE),
+	       "a rate");
+	expect(c,
 	       (r->flags & GATE_RULE_INSPECT) ||
 		       (!r->methods.count && !r->paths.count &&
-			!r->placeholder),
+			!r->placeholder &&
+			!(r->flags & (GATE_RULE_METHODS | GATE_RULE_PATHS))),
 	       "a rule that must be looked into and is not");
 }
 
@@ -207,6 +215,14 @@ bool gate_rule_names(const struct gate_table *t, int rule, const char *name,
 	const struct gate_rule *r = &t->rules[rule];
 
 	return names_it(t, r, name) && has_port(r, port);
+}
+
+bool gate_rule_has(const struct gate_table *t, int rule,
+		   const uint8_t address[16], uint16_t port)
+{
+	const struct gate_rule *r = &t->rules[rule];
+
+	return has_address(r, address) && has_port(r, port);
 }
 
 static void decide(struct gate_judgement *ret, int rule, bool asks)

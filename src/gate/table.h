@@ -24,6 +24,10 @@
 #define GATE_MAX_RESOLVE 64
 #define GATE_MAX_WORDS   64 /* methods, or paths, of a rule */
 #define GATE_MAX_TABLE   (4U << 20)
+#define GATE_MAX_RATE    1000000 /* connections, and seconds */
+/* A secret's value; a shorter one than the second is not covered in answers. */
+#define GATE_MAX_SECRET  4096
+#define GATE_MIN_COVERED 8
 
 /* Where names of a box lead; all of it is local to its lo. */
 #define GATE_NET4      0xc6120000U /* 198.18.0.0/15 */
@@ -45,6 +49,10 @@ enum gate_host_kind {
 enum {
 	GATE_RULE_ASK = 1 << 0,     /* a person is asked first */
 	GATE_RULE_INSPECT = 1 << 1, /* methods, paths or a secret */
+	/* The rule has such a list or quota: an empty one allows nothing. */
+	GATE_RULE_METHODS = 1 << 2,
+	GATE_RULE_PATHS = 1 << 3,
+	GATE_RULE_BYTES = 1 << 4,
 };
 
 struct gate_vec {
@@ -60,8 +68,8 @@ struct gate_rule {
 	uint32_t host;   /* as the policy spells it where GATE_ADDRESS */
 	uint8_t address[16];
 	uint16_t ports[GATE_MAX_PORTS];
-	struct gate_vec methods; /* none: any */
-	struct gate_vec paths;   /* globs; none: any */
+	struct gate_vec methods; /* none and no GATE_RULE_METHODS: any */
+	struct gate_vec paths;   /* globs; none and no GATE_RULE_PATHS: any */
 	uint32_t said;           /* where: "cordon.yaml:12", "--allow-host" */
 	/* A secret: */
 	uint32_t placeholder; /* what the box has instead; 0: no secret */
@@ -72,9 +80,10 @@ struct gate_rule {
 	uint32_t query;  /* the field of the query it may stand in; 0: none */
 	uint32_t body;   /* the field of a form or JSON body; 0: none */
 	/* Quotas of this rule in this box; 0: none. */
-	uint64_t bytes;       /* both directions */
+	uint64_t bytes;       /* both directions; see GATE_RULE_BYTES */
 	uint32_t connections; /* at the same time */
-	uint32_t rate;        /* new connections a minute */
+	uint32_t rate;        /* new connections in so many seconds: */
+	uint32_t rate_seconds;
 };
 
 /* network.resolve: the policy's own word, so any address is meant. */
@@ -96,7 +105,7 @@ struct gate_table {
 	uint32_t ca_bundle;     /* PEM: whom the gate trusts upstream */
 	uint32_t ca_bundle_len; /* 0: the machine's own bundle */
 	uint32_t connections;   /* of the box at the same time */
-	uint32_t is_final;      /* no other table or answer is taken */
+	uint32_t is_final;      /* the client sends no other, and no answers */
 	uint16_t ports[GATE_MAX_PORTS];
 	struct gate_rule rules[GATE_MAX_RULES];
 	struct gate_resolve resolve[GATE_MAX_RESOLVE];
@@ -134,12 +143,15 @@ void gate_judge_name(const struct gate_table *t, const char *name,
 void gate_judge_address(const struct gate_table *t, const uint8_t address[16],
 			uint16_t port, struct gate_judgement *ret);
 /*
- * Whether one rule names this host and port, whatever others say: a secret is
- * meant for each host that a rule with it names, so two rules for one host are
- * two secrets for it.
+ * Whether one rule names this host and port (0: any), whatever others say: a
+ * secret is meant for each host that a rule with it names, so two rules for one
+ * host are two secrets for it.
  */
 bool gate_rule_names(const struct gate_table *t, int rule, const char *name,
 		     uint16_t port);
+/* The same for an address that was dialled. */
+bool gate_rule_has(const struct gate_table *t, int rule,
+		   const uint8_t address[16], uint16_t port);
 /* The policy's own address of a name; NULL: it is to be asked for. */
 const struct gate_resolve *gate_resolve(const struct gate_table *t,
 					const char *name, uint16_t port);

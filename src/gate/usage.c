@@ -7,7 +7,7 @@
 struct used {
 	uint64_t bytes;
 	uint32_t open;
-	int64_t tokens; /* of new connections, in millionths */
+	int64_t tokens; /* for new connections, each of cost_of() */
 	int64_t since;  /* tokens are of this moment; 0: never */
 };
 
@@ -17,7 +17,6 @@ struct usage {
 };
 
 #define DEFAULT_OPEN 256
-#define MINUTE_US    60000000
 
 struct usage *usage_new(void)
 {
@@ -29,22 +28,29 @@ void usage_free(struct usage *u)
 	free(u);
 }
 
-/* A bucket that holds a minute's worth and is full at first. */
-static bool take_token(struct used *r, uint32_t rate, int64_t now)
+/* In units of which each microsecond brings as many as the rate has. */
+static int64_t cost_of(const struct gate_rule *of)
 {
-	const int64_t full = rate * 1000000LL;
+	return of->rate_seconds * 1000000LL;
+}
+
+/* A bucket that holds as many as the rate has, and is full at first. */
+static bool take_token(struct used *r, const struct gate_rule *of, int64_t now)
+{
+	const int64_t cost = cost_of(of);
+	const int64_t full = of->rate * cost;
 	int64_t past = now - r->since;
 
-	if (r->since == 0 || past >= MINUTE_US)
+	if (r->since == 0 || past >= cost)
 		r->tokens = full;
 	else
-		r->tokens += past * rate / 60;
+		r->tokens += past * of->rate;
 	if (r->tokens > full)
 		r->tokens = full;
 	r->since = now;
-	if (r->tokens < 1000000)
+	if (r->tokens < cost)
 		return false;
-	r->tokens -= 1000000;
+	r->tokens -= cost;
 	return true;
 }
 
@@ -59,7 +65,7 @@ enum gate_reason usage_open(struct usage *u, const struct gate_table *t,
 		return GATE_R_CONNECTIONS;
 	if (usage_left(u, t, rule) == 0)
 		return GATE_R_BYTES;
-	if (r->rate && !take_token(used, r->rate, now_us))
+	if (r->rate && !take_token(used, r, now_us))
 		return GATE_R_RATE;
 	usage_move(u, rule);
 	return GATE_OK;
@@ -83,7 +89,7 @@ uint64_t usage_left(const struct usage *u, const struct gate_table *t, int rule)
 	uint64_t used = u->rules[rule].bytes;
 
 	if (!most)
-		return UINT64_MAX;
+		return t->rules[rule].flags & GATE_RULE_BYTES ? 0 : UINT64_MAX;
 	return used < most ? most - used : 0;
 }
 
@@ -104,6 +110,15 @@ static bool is_same(const struct gate_table *a, const struct gate_rule *x,
 	       strcmp(xs, ys) == 0;
 }
 
+/* What is left of connections, where another rate counts them. */
+static int64_t move_tokens(int64_t tokens, const struct gate_rule *from,
+			   const struct gate_rule *to)
+{
+	if (cost_of(from) == cost_of(to) || !from->rate)
+		return tokens;
+	return tokens / cost_of(from) * cost_of(to);
+}
+
 void usage_replace(struct usage *u, const struct gate_table *old,
 		   const struct gate_table *new_table)
 {
@@ -121,7 +136,9 @@ void usage_replace(struct usage *u, const struct gate_table *old,
 			now->bytes += had[k].bytes;
 			if (had[k].since > now->since) {
 				now->since = had[k].since;
-				now->tokens = had[k].tokens;
+				now->tokens = move_tokens(had[k].tokens,
+							  &old->rules[k],
+							  &new_table->rules[i]);
 			}
 		}
 }

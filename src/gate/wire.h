@@ -6,6 +6,7 @@
  *
  *	client -- SEQPACKET, descriptor 3 --> gate
  *	init   -- SEQPACKET, descriptor 4 --> gate
+ *	desk   -- SEQPACKET, descriptor 5 --> gate, of a daemon's alone
  *
  * A gate serves one box. The client starts cordon-gate with both sockets and
  * sends a table; init, which makes the sockets inside the box's network
@@ -14,6 +15,11 @@
  * The gate ends when the client's end is closed, and takes every connection
  * with it. A client that wants the last records says shutdown(SHUT_WR) and
  * reads to the end: each open connection is told as closed before.
+ *
+ * Where the table is final the client is not obeyed, so neither does it answer
+ * questions: a gate of a daemon's puts them to who started the process, over a
+ * socket that no other process has. Without one, nobody can be asked, and the
+ * answer is no.
  */
 
 #include <stdint.h>
@@ -22,15 +28,25 @@
 
 #define GATE_FD_CLIENT 3
 #define GATE_FD_BOX    4
+#define GATE_FD_DESK   5
+
+/* Its second argument, where it has that one. */
+#define GATE_HAS_DESK "desk"
+
+#define GATE_MAX_QUESTIONS 64 /* destinations that people were asked about */
 
 enum gate_type {
 	/* client -> gate */
 	GATE_TABLE = 1, /* fd: a table; again: it replaces the first */
 	GATE_ANSWER,    /* struct gate_answer */
 	/* gate -> client */
-	GATE_CA,     /* fd: PEM of the box's own authority; see gate_ca */
-	GATE_EVENT,  /* struct gate_event */
-	GATE_ASKED,  /* struct gate_event: wants an answer to its `number` */
+	GATE_CA,    /* fd: PEM of the box's own authority; see gate_ca */
+	GATE_EVENT, /* struct gate_event */
+	/*
+	 * Wants an answer to its `number`: a struct gate_event, or to the desk
+	 * a struct gate_ask.
+	 */
+	GATE_ASKED,
 	GATE_FAILED, /* struct gate_event, `why`: no connection will be made */
 	/* init -> gate */
 	GATE_SOCKETS, /* struct gate_sockets; fds as it says */
@@ -57,15 +73,25 @@ struct gate_answer {
 	uint32_t is_allowed;
 };
 
+/* Numbers rise from 1, and each is asked about once. */
+struct gate_ask {
+	struct gate_head head;
+	uint32_t port;
+	char host[GATE_HOST_MAX]; /* a name, or the text of an address */
+};
+
 /*
  * Sockets in order: DNS over UDP and TCP, for IPv4 and then IPv6, then for
- * each port of the table the same two, all TCP listeners. Where the machine has
- * no IPv6, those are left out.
+ * each port of the table the same two, all TCP listeners; then, where
+ * `has_watch` says so, those that see what none of these hears (unheard.h): TCP
+ * and UDP, for IPv4 and then IPv6. Where the machine has no IPv6, those are
+ * left out.
  */
 struct gate_sockets {
 	struct gate_head head;
 	uint32_t n_ports;
 	uint32_t has_ipv6;
+	uint32_t has_watch;
 };
 
 enum gate_event_kind {
@@ -75,6 +101,7 @@ enum gate_event_kind {
 	GATE_E_DENIED,  /* a connection that was refused */
 	GATE_E_REQUEST, /* one HTTP request of an inspected connection */
 	GATE_E_SECRET,  /* a placeholder was sent where it is not meant for */
+	GATE_E_MORE,    /* `count` refusals that were not told one by one */
 	GATE_EVENT_KINDS,
 };
 
@@ -93,6 +120,7 @@ enum gate_reason {
 	GATE_R_HTTP,         /* HTTP that can be read in two ways */
 	GATE_R_METHOD,       /* no rule allows this method */
 	GATE_R_PATH,         /* no rule allows this path */
+	GATE_R_OVERRIDE,     /* a header that says another method or path */
 	GATE_R_BYTES,        /* quota */
 	GATE_R_CONNECTIONS,  /* quota */
 	GATE_R_RATE,         /* quota */
@@ -105,7 +133,19 @@ enum gate_reason {
 	GATE_R_FULL,         /* the gate's own tables are full */
 	GATE_R_RESET,        /* one side broke it off */
 	GATE_R_LEFT,         /* before it was let through; nothing was sent */
+	GATE_R_PORT,         /* a port that nobody listens on */
+	GATE_R_UDP,          /* there is none */
+	GATE_R_ADDRESS,      /* one without a route; `count` of them */
+	GATE_R_NO_HTTP1,     /* TLS offers other protocols alone */
 	GATE_REASONS,
+};
+
+enum gate_event_flag {
+	/* GATE_E_REQUEST, GATE_E_SECRET: at least the request's head went out;
+	 * the reason is what ended it. */
+	GATE_EVENT_OUT = 1,
+	/* Another event of the same connection says the same: one denial. */
+	GATE_EVENT_AGAIN = 2,
 };
 
 struct gate_event {
@@ -118,7 +158,9 @@ struct gate_event {
 	uint64_t sent;       /* by the box */
 	uint64_t received;
 	uint64_t us;     /* how long it was open */
+	uint64_t count;  /* GATE_E_MORE, GATE_R_ADDRESS: how many */
 	uint32_t status; /* GATE_E_REQUEST: of the answer, 403 if it is ours */
+	uint32_t flags;  /* enum gate_event_flag */
 	char host[GATE_HOST_MAX]; /* as resolved; text of an address */
 	char method[16];
 	char path[512];   /* never with a query */

@@ -11,6 +11,9 @@
 /* Whether it is one. No other algorithm is known. */
 bool image_digest_check(const char *text);
 
+/* So many digits of an id are no name by chance. */
+#define IMAGE_ID_SHORT 6
+
 /* How many small hexadecimal digits it begins with. */
 size_t image_digest_digits(const char *text);
 

@@ -17,6 +17,8 @@
 
 /* `--image host` is this machine and no image. */
 #define RESERVED "docker.io/library/host"
+/* What stands before the digits of an id. */
+#define ALGORITHM "docker.io/library/sha256"
 
 int image_name_parse(const char *text, char *ret, size_t size, struct err *err)
 {
@@ -31,9 +33,31 @@ int image_name_parse(const char *text, char *ret, size_t size, struct err *err)
 		return err_set(err, IMAGE_REFUSED,
 			       "'host' is the name of this machine's own root; "
 			       "no image can have it");
+	if (strcmp(ref.name, ALGORITHM) == 0)
+		return err_set(err, IMAGE_REFUSED,
+			       "'sha256:' is the beginning of every id; no "
+			       "image can have it as its name");
 	if (snprintf(ret, size, "%s:%s", ref.name, ref.tag) >= (int)size)
 		return err_set(err, IMAGE_BAD_NAME, "'%.100s' is too long",
 			       text);
+	return 0;
+}
+
+int image_name_free(const struct image_list *list, const char *name,
+		    struct err *err)
+{
+	const char *text = image_ref_short(name);
+	size_t len = image_digest_digits(text);
+
+	if (len < IMAGE_ID_SHORT || len > 64 || (text[len] && text[len] != ':'))
+		return 0;
+	for (size_t i = 0; i < list->n; i++)
+		if (strncmp(image_digest_hex(list->v[i].id), text, len) == 0)
+			return err_set(err, IMAGE_REFUSED,
+				       "'%.*s' is the beginning of the id of "
+				       "an image; no image can have it as its "
+				       "name",
+				       (int)len, text);
 	return 0;
 }
 
@@ -83,6 +107,24 @@ static const struct image *by_ref(const struct image_list *list,
 	return NULL;
 }
 
+/* A name that is also the beginning of another image's id is neither. */
+static int check_alone(const struct image_list *list, const char *text,
+		       const struct image *named, struct err *err)
+{
+	const struct image *other = NULL;
+	struct err several = { 0 };
+	bool is_short = strlen(text) < IMAGE_ID_SHORT;
+
+	if (is_short || (by_id(list, text, &other, &several) == 0 &&
+			 (!other || other == named)))
+		return 0;
+	return err_set(err, IMAGE_AMBIGUOUS,
+		       "more than one image is meant by '%.64s': it is a name, "
+		       "and the beginning of an id; write '%.64s:latest' or "
+		       "'sha256:%.64s'",
+		       text, text, text);
+}
+
 int image_list_find(const struct image_list *list, const char *text,
 		    const struct image **ret, struct err *err)
 {
@@ -95,6 +137,8 @@ int image_list_find(const struct image_list *list, const char *text,
 		is_name = image_ref_parse(text, &ref, &bad) == 0;
 		if (is_name)
 			*ret = by_ref(list, &ref);
+		if (*ret && check_alone(list, text, *ret, err) < 0)
+			return -err->code;
 	} else {
 		is_name = true;
 	}

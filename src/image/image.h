@@ -43,6 +43,7 @@ enum image_error {
 	IMAGE_REFUSED = EKEYREJECTED, /* understood, and not accepted */
 	IMAGE_TOO_LARGE = EFBIG,
 	IMAGE_BAD_NAME = EDESTADDRREQ, /* no image can have this name */
+	IMAGE_NOT_YOURS = ENOKEY,      /* somebody else's name */
 };
 
 /* "sha256:", 64 digits, NUL; empty where there is none. */
@@ -61,6 +62,8 @@ struct image {
 	char manifest[IMAGE_DIGEST]; /* if it came with one */
 	char run[IMAGE_DIGEST];      /* the same, written anew: see store.h */
 	struct strv names;           /* normalised, with their tags */
+	struct strv owners;          /* of the names: uids, in digits */
+	int64_t owner;               /* who brought it; -1 unknown */
 	struct image_layer *layers;  /* lowest first */
 	size_t n_layers;
 	int64_t created; /* seconds since 1970, 0 unknown */
@@ -104,6 +107,8 @@ struct image_store;
 
 int image_store_open(struct image_store **ret, struct err *err);
 void image_store_close(struct image_store *s);
+/* On behalf of that user, who may change names of its own alone. */
+void image_store_for(struct image_store *s, uint32_t uid);
 
 /*
  * By name, by name@digest, by id ("sha256:..." or digits, whole or its

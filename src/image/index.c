@@ -3,6 +3,7 @@
 /* index.json, and lists of images. */
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@
 void image_done(struct image *image)
 {
 	strv_done(&image->names);
+	strv_done(&image->owners);
 	free(image->layers);
 	memset(image, 0, sizeof(*image));
 }
@@ -55,6 +57,7 @@ static int copy_image(struct image *to, const struct image *from,
 {
 	*to = *from;
 	to->names = (struct strv){ 0 };
+	to->owners = (struct strv){ 0 };
 	to->layers = calloc(from->n_layers + 1, sizeof(*to->layers));
 	if (!to->layers)
 		return err_set(err, ENOMEM, "out of memory");
@@ -63,6 +66,11 @@ static int copy_image(struct image *to, const struct image *from,
 		       from->n_layers * sizeof(*to->layers));
 	for (size_t i = 0; i < from->names.n; i++)
 		if (strv_add(&to->names, from->names.v[i]) < 0) {
+			image_done(to);
+			return err_set(err, ENOMEM, "out of memory");
+		}
+	for (size_t i = 0; i < from->owners.n; i++)
+		if (strv_add(&to->owners, from->owners.v[i]) < 0) {
 			image_done(to);
 			return err_set(err, ENOMEM, "out of memory");
 		}
@@ -154,6 +162,33 @@ static int read_word(json_t *object, const char *name, char *ret, size_t size,
 	return 0;
 }
 
+/* Of an older program there are none. */
+static int read_owners(json_t *one, struct image *image, struct err *err)
+{
+	json_t *list = image_doc_get(one, "owners", JSON_ARRAY, err);
+	size_t n = json_array_size(list);
+
+	image->owner = -1;
+	if (!err->code && image_doc_get(one, "owner", JSON_INTEGER, err))
+		image->owner = (int64_t)read_number(one, "owner", err);
+	if (!err->code && list && n != image->names.n)
+		return err_set(err, IMAGE_CORRUPT,
+			       "'owners' are not as many as 'names'");
+	for (size_t i = 0; i < n && !err->code; i++) {
+		json_t *v = json_array_get(list, i);
+		json_int_t uid = json_integer_value(v);
+		char text[24];
+
+		if (!json_is_integer(v) || uid < 0 || uid > UINT32_MAX)
+			return err_set(err, IMAGE_CORRUPT,
+				       "'owners' has no number of a user");
+		(void)snprintf(text, sizeof(text), "%lld", (long long)uid);
+		if (strv_add(&image->owners, text) < 0)
+			return err_set(err, ENOMEM, "out of memory");
+	}
+	return err->code ? -err->code : 0;
+}
+
 static int read_image(json_t *one, struct image *image, struct err *err)
 {
 	json_t *layers = image_doc_get(one, "layers", JSON_ARRAY, err);
@@ -163,6 +198,8 @@ static int read_image(json_t *one, struct image *image, struct err *err)
 	image_doc_digest(one, "manifest", image->manifest, err);
 	image_doc_digest(one, "run", image->run, err);
 	image_doc_texts(one, "names", &image->names, err);
+	if (!err->code)
+		(void)read_owners(one, image, err);
 	image->created = (int64_t)read_number(one, "created", err);
 	image->loaded = (int64_t)read_number(one, "loaded", err);
 	read_word(one, "os", image->os, sizeof(image->os), err);
@@ -241,6 +278,14 @@ void image_index_format(const struct image_list *list, struct buf *out)
 		for (size_t k = 0; k < m->names.n; k++)
 			json_str(&j, NULL, m->names.v[k]);
 		json_close(&j, ']');
+		if (m->owners.n == m->names.n) {
+			json_open(&j, "owners", '[');
+			for (size_t k = 0; k < m->owners.n; k++)
+				json_raw(&j, NULL, m->owners.v[k]);
+			json_close(&j, ']');
+		}
+		if (m->owner >= 0)
+			json_int(&j, "owner", m->owner);
 		json_open(&j, "layers", '[');
 		for (size_t k = 0; k < m->n_layers; k++)
 			put_layer(&j, &m->layers[k]);
@@ -293,7 +338,14 @@ int image_index_load(struct image_store *s, struct image_list *ret,
 		return err_errno(err, -fd, "open the store's index.json");
 	if (image_read_doc(fd, &text, &len, err) < 0)
 		return -err->code;
-	return image_index_parse(text, len, ret, err);
+	if (image_index_parse(text, len, ret, err) < 0)
+		return -err->code;
+	for (size_t i = 0; i < ret->n; i++)
+		if (image_owners_fill(&ret->v[i], s->owner, err) < 0) {
+			image_list_done(ret);
+			return -err->code;
+		}
+	return 0;
 }
 
 int image_index_store(struct image_store *s, const struct image_list *list,

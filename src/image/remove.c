@@ -124,7 +124,7 @@ static int untag(struct change *c, struct image *m, size_t i, struct err *err)
 {
 	if (strv_add(&c->ret->untagged, m->names.v[i]) < 0)
 		return err_set(err, ENOMEM, "out of memory");
-	image_names_remove(&m->names, i);
+	image_name_drop(m, i);
 	c->is_changed = true;
 	return 0;
 }
@@ -153,7 +153,11 @@ static int step_remove(struct image_session *ses, struct change *c,
 		return -err->code;
 	m = &c->list.v[found - c->list.v];
 	at = which_name(m, c->text);
-	if (at >= 0 && m->names.n > 1)
+	if (at >= 0 ? image_name_check(ses->store, m, (size_t)at, err) < 0
+		    : image_owner_check(ses->store, m, err) < 0)
+		return -err->code;
+	/* Who only gave it a name takes only that. */
+	if (at >= 0 && (m->names.n > 1 || !image_may_drop(ses->store, m)))
 		return untag(c, m, (size_t)at, err);
 	if (at < 0 && m->names.n > 1 && !c->is_forced)
 		return err_set(err, IMAGE_IN_USE,
@@ -184,9 +188,11 @@ static int step_prune(struct image_session *ses, struct change *c,
 {
 	for (size_t i = 0; i < c->list.n;) {
 		struct image *m = &c->list.v[i];
+		struct err unused = { 0 };
 
 		if ((m->names.n > 0 && !c->is_forced) ||
-		    is_held(ses->store, m)) {
+		    image_owner_check(ses->store, m, &unused) < 0 ||
+		    !image_may_drop(ses->store, m) || is_held(ses->store, m)) {
 			i++;
 			continue;
 		}
@@ -214,20 +220,25 @@ static int step_tag(struct image_session *ses, struct change *c,
 	const struct image *found = NULL;
 	struct image *m;
 
-	(void)ses;
 	if (image_list_find(&c->list, c->text, &found, err) < 0)
 		return -err->code;
 	m = &c->list.v[found - c->list.v];
 	if (image_names_find(&m->names, c->name) >= 0)
 		return 0;
+	if (image_name_free(&c->list, c->name, err) < 0)
+		return -err->code;
 	for (size_t i = 0; i < c->list.n; i++) {
 		long at = image_names_find(&c->list.v[i].names, c->name);
 
-		if (at >= 0)
-			image_names_remove(&c->list.v[i].names, (size_t)at);
+		if (at < 0)
+			continue;
+		if (image_name_check(ses->store, &c->list.v[i], (size_t)at,
+				     err) < 0)
+			return -err->code;
+		image_name_drop(&c->list.v[i], (size_t)at);
 	}
-	if (strv_add(&m->names, c->name) < 0)
-		return err_set(err, ENOMEM, "out of memory");
+	if (image_name_add(ses->store, m, c->name, err) < 0)
+		return -err->code;
 	c->is_changed = true;
 	return 0;
 }

@@ -38,8 +38,16 @@ static int make_dirs(struct image_store *s, struct err *err)
 
 static int open_dir(struct image_store *s, struct err *err)
 {
+	struct stat st;
+
 	s->dir = state_open("images", s->path, sizeof(s->path), err);
-	return s->dir < 0 ? -err->code : make_dirs(s, err);
+	if (s->dir < 0)
+		return -err->code;
+	if (fstat(s->dir, &st) < 0)
+		return err_errno(err, errno, "look at '%s'", s->path);
+	s->owner = st.st_uid;
+	s->who = geteuid();
+	return make_dirs(s, err);
 }
 
 int image_store_open(struct image_store **ret, struct err *err)
@@ -345,26 +353,56 @@ static bool is_whole(const struct image_session *ses, const struct image *m,
 	return true;
 }
 
-static int merge(struct image_list *have, const struct image *new,
-		 struct err *err)
+/* Its names: those that another image has are taken away, or only judged. */
+static int take_names(const struct image_store *s, struct image_list *have,
+		      const struct image *new, bool is_done, struct err *err)
+{
+	const struct image *old = image_list_id(have, new->id);
+
+	for (size_t k = 0; k < new->names.n; k++)
+		if ((!old ||
+		     image_names_find(&old->names, new->names.v[k]) < 0) &&
+		    image_name_free(have, new->names.v[k], err) < 0)
+			return -err->code;
+	for (size_t i = 0; i < have->n; i++) {
+		struct image *m = &have->v[i];
+
+		/* What it has already, it keeps, whoever gave it that. */
+		if (strcmp(m->id, new->id) == 0)
+			continue;
+		for (size_t k = 0; k < new->names.n; k++) {
+			long at = image_names_find(&m->names, new->names.v[k]);
+
+			if (at < 0)
+				continue;
+			if (image_name_check(s, m, (size_t)at, err) < 0)
+				return -err->code;
+			if (is_done)
+				image_name_drop(m, (size_t)at);
+		}
+	}
+	return 0;
+}
+
+static int merge(const struct image_store *s, struct image_list *have,
+		 const struct image *new, struct err *err)
 {
 	struct image *old;
 
-	for (size_t i = 0; i < have->n; i++)
-		for (size_t k = 0; k < new->names.n; k++) {
-			long at = image_names_find(&have->v[i].names,
-						   new->names.v[k]);
-
-			if (at >= 0)
-				image_names_remove(&have->v[i].names,
-						   (size_t)at);
-		}
+	if (take_names(s, have, new, true, err) < 0)
+		return -err->code;
 	old = image_list_id(have, new->id);
-	if (!old)
-		return image_list_add(have, new, err);
+	if (!old) {
+		if (image_list_add(have, new, err) < 0)
+			return -err->code;
+		old = &have->v[have->n - 1];
+		old->owner = -1;
+		return image_owners_fill(old, s->who, err);
+	}
 	for (size_t k = 0; k < new->names.n; k++)
-		if (strv_add(&old->names, new->names.v[k]) < 0)
-			return err_set(err, ENOMEM, "out of memory");
+		if (image_names_find(&old->names, new->names.v[k]) < 0 &&
+		    image_name_add(s, old, new->names.v[k], err) < 0)
+			return -err->code;
 	return 0;
 }
 
@@ -373,6 +411,9 @@ static int commit(struct image_session *ses, const struct image_list *images,
 {
 	struct image_store *s = ses->store;
 
+	for (size_t i = 0; i < images->n; i++)
+		if (take_names(s, have, &images->v[i], false, err) < 0)
+			return -err->code;
 	for (size_t i = 0; i < images->n; i++)
 		if (!is_whole(ses, &images->v[i], have))
 			return err_set(err, EAGAIN,
@@ -383,7 +424,7 @@ static int commit(struct image_session *ses, const struct image_list *images,
 	if (sync_dir(s, BLOBS, err) < 0 || sync_dir(s, LAYERS, err) < 0)
 		return -err->code;
 	for (size_t i = 0; i < images->n; i++)
-		if (merge(have, &images->v[i], err) < 0)
+		if (merge(s, have, &images->v[i], err) < 0)
 			return -err->code;
 	return image_index_store(s, have, err);
 }

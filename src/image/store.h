@@ -20,9 +20,12 @@
  * is the configuration once more, with what image.h knows of it.
  *
  * index.json is
- *{"version":1,"images":[{"id","manifest","run","names":[],"layers":
- * [{"diff_id","blob","blob_size","size","files"}],"created","loaded","os",
- * "architecture"}]}.
+ *{"version":1,"images":[{"id","manifest","run","names":[],"owners":[],
+ * "owner","layers":[{"diff_id","blob","blob_size","size","files"}],"created",
+ * "loaded","os","architecture"}]}.
+ *
+ * "owners" are uids, one for each name, and "owner" is who brought the image;
+ * where they are missing it is the store's own user.
  */
 
 #include "base/buf.h"
@@ -31,6 +34,8 @@
 struct image_store {
 	int dir;
 	char path[4096];
+	uint32_t owner; /* of the directory */
+	uint32_t who;   /* for whom it is changed */
 };
 
 /* Something that is ready to be moved into the store. */
@@ -117,6 +122,27 @@ int image_read_doc(int fd, char **ret, size_t *ret_len, struct err *err);
 /* A name that an image may get, normalised. */
 int image_name_parse(const char *text, char *ret, size_t size, struct err *err);
 
+/*
+ * 0 where it is not what an image of the list is called by already, which is
+ * the beginning of its id: else -IMAGE_REFUSED.
+ */
+int image_name_free(const struct image_list *list, const char *name,
+		    struct err *err);
+
 /* Whether a list has this name; where. -1 if not. */
 long image_names_find(const struct strv *names, const char *name);
 void image_names_remove(struct strv *names, size_t i);
+
+/* owner.c: 0, or -IMAGE_NOT_YOURS */
+int image_name_check(const struct image_store *s, const struct image *m,
+		     size_t i, struct err *err);
+/* All names; of an image without any, who brought it. */
+int image_owner_check(const struct image_store *s, const struct image *m,
+		      struct err *err);
+/* Whether it may go with its last name. */
+bool image_may_drop(const struct image_store *s, const struct image *m);
+/* A name of who asks; and none any more. */
+int image_name_add(const struct image_store *s, struct image *m,
+		   const char *name, struct err *err);
+void image_name_drop(struct image *m, size_t i);
+int image_owners_fill(struct image *m, uint32_t uid, struct err *err);

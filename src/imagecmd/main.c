@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/num.h"
 #include "base/json.h"
 #include "imagecmd/imagecmd.h"
 #include "image/reference.h"
@@ -174,10 +175,25 @@ static int status_of(const struct err *err)
 	case IMAGE_NOT_FOUND:
 	case IMAGE_AMBIGUOUS:
 	case IMAGE_IN_USE:
+	case IMAGE_NOT_YOURS:
 		return EXIT_NO;
 	default:
 		return EXIT_OURS;
 	}
+}
+
+/* By the daemon, which knows from the kernel who asks (serve/image.c). */
+static int act_for(struct image_store *s, struct err *err)
+{
+	const char *text = getenv("CORDON_IMAGE_FOR");
+	uint64_t uid = 0;
+
+	if (!text)
+		return 0;
+	if (num_parse(text, UINT32_MAX - 1, &uid) < 0)
+		return err_set(err, EINVAL, "CORDON_IMAGE_FOR is no user");
+	image_store_for(s, (uint32_t)uid);
+	return 0;
 }
 
 static int run(const struct command *cmd, char **args)
@@ -194,6 +210,8 @@ static int run(const struct command *cmd, char **args)
 		return EXIT_OURS;
 	}
 	r = cmd->run == run_pull ? 0 : image_store_open(&c.store, &err);
+	if (r == 0 && c.store)
+		r = act_for(c.store, &err);
 	if (r == 0)
 		r = cmd->run(&c, &err);
 	if (fflush(stdout) != 0 && r == 0)

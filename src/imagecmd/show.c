@@ -163,6 +163,17 @@ static void put_own_labels(struct json *j, struct image_store *store,
 	image_config_done(&config);
 }
 
+/* By which images share what: {DIFF_ID: BYTES}. */
+static void put_layers(struct json *j, const struct image *m)
+{
+	json_open(j, "layer_sizes", '{');
+	for (size_t i = 0; i < m->n_layers; i++)
+		if (!image_layer_is_repeated(m, i))
+			json_int(j, m->layers[i].diff_id,
+				 (int64_t)m->layers[i].size);
+	json_close(j, '}');
+}
+
 static void put_list(struct json *j, struct image_store *store,
 		     const struct image_list *list)
 {
@@ -177,6 +188,7 @@ static void put_list(struct json *j, struct image_store *store,
 		put_time(j, "loaded", m->loaded);
 		json_int(j, "size", (int64_t)image_size(m));
 		json_int(j, "layers", (int64_t)m->n_layers);
+		put_layers(j, m);
 		json_str(j, "os", m->os);
 		json_str(j, "architecture", m->architecture);
 		json_str(j, "manifest", m->manifest);
@@ -297,6 +309,29 @@ static void put_digests(struct json *j, const struct image *m)
 	json_close(j, ']');
 }
 
+/* The steps that made a layer are as many as there are layers. */
+static void put_history(struct json *j, const struct image *m,
+			const struct image_config *c)
+{
+	size_t layer = 0;
+
+	json_open(j, "History", '[');
+	for (size_t i = 0; i < c->n_history; i++) {
+		const struct image_history *h = &c->history[i];
+		bool has_layer = !h->is_empty && layer < m->n_layers;
+
+		json_open(j, NULL, '{');
+		json_str(j, "Created", h->created);
+		json_str(j, "CreatedBy", h->created_by);
+		json_str(j, "Comment", h->comment);
+		json_bool(j, "EmptyLayer", h->is_empty);
+		json_int(j, "Size",
+			 has_layer ? (int64_t)m->layers[layer++].size : 0);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void put_image(struct json *j, const struct image *m,
 		      const struct image_config *c)
 {
@@ -317,18 +352,7 @@ static void put_image(struct json *j, const struct image *m,
 	json_str(j, "Type", "layers");
 	put_texts(j, "Layers", &c->diff_ids);
 	json_close(j, '}');
-	json_open(j, "History", '[');
-	for (size_t i = 0; i < c->n_history; i++) {
-		const struct image_history *h = &c->history[i];
-
-		json_open(j, NULL, '{');
-		json_str(j, "Created", h->created);
-		json_str(j, "CreatedBy", h->created_by);
-		json_str(j, "Comment", h->comment);
-		json_bool(j, "EmptyLayer", h->is_empty);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
+	put_history(j, m, c);
 	json_close(j, '}');
 }
 

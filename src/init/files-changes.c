@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What has changed in a box whose root is an image.
+ * What has changed in a box whose root is an image, or can be written.
  *
  * The layer that takes the changes has all of them, and nothing else: what is
- * in it and not in the image was added, what is in both was changed (also a
+ * in it and not in the root was added, what is in both was changed (also a
  * directory in which something was), and a mark of overlayfs says that
- * something was deleted. The image is only asked whether it has a name.
+ * something was deleted. The root is only asked whether it has a name.
+ * A directory of the host in it has such a layer of its own.
  */
 
 #include <errno.h>
@@ -23,6 +24,8 @@
 
 static struct {
 	char name[FILES_MAX_PATH + 256];
+	size_t at; /* in it, where the layers begin */
+	int lower;
 	uint64_t n_left_out;
 	int code;
 } walk;
@@ -46,16 +49,15 @@ static bool is_deleted(int dir, const char *name, const struct stat *st)
 	return fd >= 0 && fgetxattr(fd, "user.overlay.whiteout", NULL, 0) >= 0;
 }
 
-static char kind_of(const struct files *f, int dir, const char *name,
-		    const struct stat *st)
+static char kind_of(int dir, const char *name, const struct stat *st)
 {
 	struct stat before;
 
 	if (is_deleted(dir, name, st))
 		return 'D';
 	/* Without its first slash; no link is the last part of it. */
-	return fstatat(f->lower, walk.name + 1, &before, AT_SYMLINK_NOFOLLOW) <
-			       0
+	return fstatat(walk.lower, walk.name + walk.at + 1, &before,
+		       AT_SYMLINK_NOFOLLOW) < 0
 		       ? 'A'
 		       : 'C';
 }
@@ -73,7 +75,7 @@ static void look_at(struct files *f, int dir, const char *name, int depth)
 			leave_out(errno);
 		return;
 	}
-	e.kind = (uint8_t)kind_of(f, dir, name, &st);
+	e.kind = (uint8_t)kind_of(dir, name, &st);
 	e.name_len = (uint32_t)strlen(walk.name);
 	files_put_entry(f, &e, walk.name, "");
 	if (!S_ISDIR(st.st_mode))
@@ -105,23 +107,45 @@ static void look_below(struct files *f, int dir, int depth)
 	}
 }
 
+/* Of one of the two; what changed in a directory has changed that. */
+static void look_in(struct files *f, int which, const char *at)
+{
+	const char *first;
+	_cleanup_fd_ int top = openat(f->changes.upper[which], ".",
+				      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dents d = { .fd = top };
+
+	walk.lower = f->changes.lower[which];
+	walk.at = strlen(at);
+	memcpy(walk.name, at, walk.at + 1);
+	if (top < 0) {
+		leave_out(errno);
+		return;
+	}
+	first = which == CHANGES_ROOT ? NULL : dents_next(&d);
+	if (first) {
+		struct files_entry e = { .kind = 'C',
+					 .name_len = (uint32_t)walk.at };
+
+		files_put_entry(f, &e, walk.name, "");
+	}
+	if (lseek(top, 0, SEEK_SET) < 0)
+		leave_out(errno);
+	look_below(f, top, 0);
+}
+
 void files_changes(struct files *f)
 {
-	_cleanup_fd_ int top = f->upper < 0 || f->lower < 0
-				       ? NO_FD
-				       : openat(f->upper, ".",
-						O_RDONLY | O_DIRECTORY |
-							O_CLOEXEC);
+	const struct changes *c = &f->changes;
 
-	if (f->upper < 0 || f->lower < 0)
+	if (c->upper[CHANGES_ROOT] < 0 || c->lower[CHANGES_ROOT] < 0)
 		(void)err_set(&f->err, ENOSYS,
-			      "the root of this box is not an image that "
-			      "takes changes");
-	else if (top < 0)
-		(void)err_errno(&f->err, errno, "open the layer of changes");
+			      "the root of this box takes no changes");
 	files_answer(f);
-	if (top < 0)
+	if (f->err.code)
 		return;
-	look_below(f, top, 0);
+	look_in(f, CHANGES_ROOT, "");
+	if (c->upper[CHANGES_HOST] >= 0)
+		look_in(f, CHANGES_HOST, c->host);
 	files_put_end(f, walk.n_left_out, walk.code, "");
 }

@@ -36,7 +36,7 @@ static unsigned int uid_of(int dir)
 	return at ? (unsigned int)strtoul(at + 5, NULL, 10) : 65534;
 }
 
-/* "PID PPID STATE START TIME RSS UID COMM\tARGS"; false if it is gone. */
+/* "PID PPID STATE START TIME RSS SIZE UID COMM\tARGS"; false if it is gone. */
 static bool describe(int dir, char *ret, size_t size)
 {
 	char stat[1024];
@@ -49,6 +49,7 @@ static bool describe(int dir, char *ret, size_t size)
 	long parent;
 	unsigned long long used;
 	unsigned long long start;
+	unsigned long long bytes;
 	long long pages;
 	ssize_t n;
 
@@ -66,6 +67,7 @@ static bool describe(int dir, char *ret, size_t size)
 	used = strtoull(proc_field(stat, PROC_USER), NULL, 10) +
 	       strtoull(proc_field(stat, PROC_KERNEL), NULL, 10);
 	start = strtoull(proc_field(stat, PROC_START), NULL, 10);
+	bytes = strtoull(proc_field(stat, PROC_SIZE), NULL, 10);
 	pages = strtoll(rss, NULL, 10);
 	*close = '\0';
 	tame(open + 1, strlen(open + 1), ' ');
@@ -76,9 +78,9 @@ static bool describe(int dir, char *ret, size_t size)
 		n--;
 	args[n] = '\0';
 	tame(args, (size_t)n, ' ');
-	(void)snprintf(ret, size, "%ld %ld %c %llu %llu %lld %u %s\t%s", pid,
-		       parent, state, start, used, pages, uid_of(dir), open + 1,
-		       args);
+	(void)snprintf(ret, size, "%ld %ld %c %llu %llu %lld %llu %u %s\t%s",
+		       pid, parent, state, start, used, pages, bytes,
+		       uid_of(dir), open + 1, args);
 	return true;
 }
 

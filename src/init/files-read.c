@@ -50,6 +50,25 @@ static ssize_t read_link(int dir, const char *name, char *ret, size_t size)
 	return n;
 }
 
+/* Whoever asks for one thing must not be given nothing in its place. */
+static int check_readable(struct files *f, uint8_t kind)
+{
+	_cleanup_fd_ int fd = NO_FD;
+
+	if (strchr("scb", kind))
+		return err_set(&f->err, EINVAL,
+			       "'%.200s' is a device or a socket, which is "
+			       "never copied",
+			       f->path);
+	if (kind != 'f' && kind != 'd')
+		return 0;
+	fd = openat(AT_FDCWD, f->path,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(&f->err, errno, "read '%.200s'", f->path);
+	return 0;
+}
+
 void files_stat(struct files *f)
 {
 	struct files_entry e = { 0 };
@@ -66,6 +85,8 @@ void files_stat(struct files *f)
 	if (n < 0)
 		(void)err_errno(&f->err, (int)-n, "read link '%.200s'",
 				f->path);
+	if (!f->err.code && f->ask.op == FILES_LOOK)
+		(void)check_readable(f, e.kind);
 	e.link_len = n > 0 ? (uint32_t)n : 0;
 	if (e.kind == 'd')
 		e.size = 0;

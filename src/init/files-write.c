@@ -6,14 +6,19 @@
  * Every name is below the directory that was asked for: none is absolute, has
  * ".." in it, or goes through a link. The way is gone by descriptors, so what
  * is swapped meanwhile leads nowhere else. An existing file is never opened:
- * a new one is written beside it under a name that was not there, and takes
+ * a new one is written beside it (files-fresh.c), and when it is whole it takes
  * its place. Set-id bits are dropped.
+ *
+ * Where the box's files are in its memory, what does not fit there is refused
+ * before it is written: the kernel would make room by killing, and nobody can
+ * say whom.
  */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +30,11 @@
 #define DRAIN_MAX (64ULL << 20)
 #define MODE_MASK 01777U
 
+#define TMPFS     0x01021994 /* as in linux/magic.h */
+#define OVERLAYFS 0x794c7630
+#define PAGE      4096ULL
+#define INODE     2048ULL /* and its name, at most */
+
 struct item {
 	struct files_entry e;
 	char name[FILES_MAX_PATH + 1];
@@ -33,6 +43,7 @@ struct item {
 
 static struct item item;
 static uint64_t written;
+static uint64_t in_memory; /* of what was written */
 static char chunk[CHUNK];
 
 /* Whoever sends is let finish, so that it can hear the answer. */
@@ -153,13 +164,6 @@ static int open_parent(int dir, const char *p, bool may_make, char *ret_name,
 	return at;
 }
 
-static void new_name(char *ret, size_t size)
-{
-	static unsigned int n;
-
-	(void)snprintf(ret, size, ".cordon-%d-%u", (int)getpid(), n++);
-}
-
 /*
  * An owner that the box does not have is its user, whose everything is that is
  * made here (EINVAL: not in its map; EOVERFLOW: not in that of a volume;
@@ -179,12 +183,10 @@ static void set_owner(const struct files *f, int dir, const char *name)
 
 static void set_meta(int fd)
 {
-	const struct timespec t[2] = {
-		{ item.e.mtime_ns / 1000000000, item.e.mtime_ns % 1000000000 },
-		{ item.e.mtime_ns / 1000000000, item.e.mtime_ns % 1000000000 },
-	};
+	struct timespec t[2];
 
 	(void)fchmod(fd, item.e.mode & MODE_MASK);
+	times_fill(item.e.mtime_ns, t);
 	if (item.e.mtime_ns > 0)
 		(void)futimens(fd, t);
 }
@@ -240,33 +242,100 @@ static int put_in_place(const struct files *f, int dir, const char *temp,
 	return r;
 }
 
+static bool is_tmpfs(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS;
+}
+
+/* Of a root of layers, what takes its changes; unknown, it is memory. */
+static bool is_in_memory(const struct files *f, int fd)
+{
+	struct statfs fs;
+	int upper = f->changes.upper[0];
+
+	if (fstatfs(fd, &fs) < 0 || fs.f_type != OVERLAYFS)
+		return is_tmpfs(fd);
+	return upper < 0 || is_tmpfs(upper);
+}
+
+static uint64_t pages_of(uint64_t size)
+{
+	return (size + PAGE - 1) / PAGE * PAGE;
+}
+
+/* For a file that is about to be written; no size is so large as to wrap. */
+static int take_memory(struct files *f, int fd)
+{
+	uint64_t room = f->ask.memory;
+	uint64_t left = room - MIN(room, in_memory);
+	uint64_t need = pages_of(MIN(item.e.size, INT64_MAX)) + INODE;
+
+	if (room == 0 || !is_in_memory(f, fd))
+		return 0;
+	if (need > left)
+		return err_set(
+			&f->err, ENOSPC,
+			"write '%.120s': its %llu bytes do not fit in "
+			"the box's memory, which has room for %llu more; "
+			"give it more memory",
+			item.name, (unsigned long long)item.e.size,
+			(unsigned long long)left);
+	in_memory += need;
+	return 0;
+}
+
+/* What another takes the place of is free then, if that was its only name. */
+static uint64_t memory_of(int dir, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode) || st.st_nlink != 1)
+		return 0;
+	return (uint64_t)st.st_blocks * 512;
+}
+
 static int write_file(struct files *f, int dir, const char *name)
 {
-	char temp[48];
-	_cleanup_fd_ int fd = NO_FD;
+	char temp[FRESH_NAME];
+	_cleanup_fd_ int fd = fresh_open(dir);
+	uint64_t old = memory_of(dir, name);
 	int r;
 
-	new_name(temp, sizeof(temp));
-	fd = openat(dir, temp,
-		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return -errno;
-	r = write_content(f, fd, 0);
-	if (r == 0) {
-		set_meta(fd);
-		set_owner(f, fd, "");
+		return fd;
+	r = write_content(f, fd, take_memory(f, fd));
+	/* Named before it has another owner: only its owner may do that. */
+	if (r == 0)
+		r = fresh_link(fd, dir, temp);
+	if (r < 0) {
+		fresh_drop();
+		return r;
 	}
-	return put_in_place(f, dir, temp, name, r);
+	set_meta(fd);
+	set_owner(f, fd, "");
+	r = put_in_place(f, dir, temp, name, 0);
+	if (r == 0)
+		in_memory -= MIN(in_memory, old);
+	return r;
 }
 
 static int write_link(const struct files *f, int dir, const char *name)
 {
-	char temp[48];
+	struct timespec t[2];
+	char temp[FRESH_NAME];
+	int r = fresh_name(temp);
 
-	new_name(temp, sizeof(temp));
+	if (r < 0)
+		return r;
 	if (symlinkat(item.link, dir, temp) < 0)
 		return -errno;
 	set_owner(f, dir, temp);
+	times_fill(item.e.mtime_ns, t);
+	if (item.e.mtime_ns > 0)
+		(void)utimensat(dir, temp, t, AT_SYMLINK_NOFOLLOW);
 	return put_in_place(f, dir, temp, name, 0);
 }
 
@@ -274,14 +343,15 @@ static int write_link(const struct files *f, int dir, const char *name)
 static int write_hard(struct files *f, int top, int dir, const char *name)
 {
 	char target[256];
-	char temp[48];
+	char temp[FRESH_NAME];
 	_cleanup_fd_ int from = open_parent(top, item.link, false, target,
 					    sizeof(target));
 	int r = from < 0 ? from : 0;
 
 	if (r == 0 && !target[0])
 		r = -EISDIR;
-	new_name(temp, sizeof(temp));
+	if (r == 0)
+		r = fresh_name(temp);
 	if (r == 0 && linkat(from, target, dir, temp, 0) < 0)
 		r = -errno;
 	if (r == -ENOENT || r == -ENOTDIR)
@@ -308,6 +378,7 @@ static int write_dir(const struct files *f, int dir, const char *name)
 		return errno == EACCES ? 0 : -errno;
 	(void)fchmod(fd, 0700 | (item.e.mode & MODE_MASK));
 	set_owner(f, fd, "");
+	times_later(item.name, item.e.name_len, item.e.mtime_ns);
 	return 0;
 }
 
@@ -333,9 +404,25 @@ static int write_item(struct files *f, int top)
 		r = write_dir(f, dir, name);
 	if (f->err.code)
 		return -f->err.code;
+	if (r == -ENOTEMPTY)
+		return err_set(&f->err, ENOTEMPTY,
+			       "write '%.200s': a directory is there that is "
+			       "not empty; remove it first",
+			       item.name);
 	if (r < 0)
 		return err_errno(&f->err, -r, "write '%.200s'", item.name);
 	return 0;
+}
+
+/* Whatever is there by now, it is not followed. */
+static void set_times(const char *path, const struct timespec t[2], int top)
+{
+	char name[256];
+	_cleanup_fd_ int dir = open_parent(top, path, false, name,
+					   sizeof(name));
+
+	if (dir >= 0 && name[0])
+		(void)utimensat(dir, name, t, AT_SYMLINK_NOFOLLOW);
 }
 
 void files_write(struct files *f)
@@ -349,6 +436,8 @@ void files_write(struct files *f)
 	while (!f->err.code && receive(f))
 		if (!f->err.code)
 			(void)write_item(f, top);
+	if (top >= 0)
+		times_set(set_times, top);
 	files_answer(f);
 	files_flush(f);
 	if (f->err.code)

@@ -38,8 +38,10 @@ void files_put(struct files *f, const void *data, size_t len)
 
 void files_get(struct files *f, void *data, size_t len)
 {
-	if (io_read_full(f->sock, data, len) != (ssize_t)len)
-		_exit(0);
+	if (io_read_full(f->sock, data, len) == (ssize_t)len)
+		return;
+	fresh_drop();
+	_exit(0);
 }
 
 void files_answer(struct files *f)
@@ -172,6 +174,7 @@ static void serve(struct files *f)
 	}
 	switch (f->ask.op) {
 	case FILES_STAT:
+	case FILES_LOOK:
 		files_stat(f);
 		break;
 	case FILES_READ:
@@ -195,13 +198,12 @@ static void serve(struct files *f)
 	}
 }
 
-void files_serve(int sock, int upper, int lower)
+void files_serve(int sock, const struct changes *changes)
 {
 	static struct files f;
 
 	f.sock = sock;
-	f.upper = upper;
-	f.lower = lower;
+	f.changes = *changes;
 	serve(&f);
 	files_flush(&f);
 	(void)shutdown(sock, SHUT_WR);

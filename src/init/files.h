@@ -18,14 +18,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "box/files.h"
+#include "init/init.h"
 
 struct files {
 	int sock;
-	int upper; /* see init.h */
-	int lower;
+	struct changes changes;
 	struct files_ask ask;
 	char path[FILES_MAX_PATH + 1];
 	struct err err;
@@ -43,7 +44,7 @@ void files_put_entry(struct files *f, const struct files_entry *e,
 void files_put_end(struct files *f, uint64_t n_left_out, int code,
 		   const char *name);
 
-/* Receives exactly that much, or ends the child. */
+/* Receives exactly that much, or ends the child; nothing half is left. */
 void files_get(struct files *f, void *data, size_t len);
 
 /* Fills in an entry from what the kernel says; 'f', 'd' ... or 0. */
@@ -64,6 +65,25 @@ struct dents {
 const char *dents_next(struct dents *d);
 
 /*
+ * files-fresh.c: a new file in `dir`, which must stay open. fresh_link() gives
+ * it a name, to be renamed; until then it has none, or one that fresh_drop()
+ * unlinks. fresh_name() is one that was not there before. -errno.
+ */
+#define FRESH_NAME 32
+
+int fresh_open(int dir);
+int fresh_link(int fd, int dir, char ret[FRESH_NAME]);
+void fresh_drop(void);
+int fresh_name(char ret[FRESH_NAME]);
+
+/* files-times.c: of directories, set at the end for each by `set`. */
+void times_fill(int64_t mtime_ns, struct timespec ret[2]);
+void times_later(const char *name, size_t len, int64_t mtime_ns);
+void times_set(void (*set)(const char *name, const struct timespec t[2],
+			   int top),
+	       int top);
+
+/*
  * tree.c: the nth word of /proc/PID/stat after the process's name, which may
  * hold anything; NULL if there are fewer. sscanf(3) would be a quarter of all
  * of init, which is copied for every box.
@@ -75,6 +95,7 @@ enum {
 	PROC_USER = 12,
 	PROC_KERNEL = 13,
 	PROC_START = 20,
+	PROC_SIZE = 21,
 	PROC_RSS = 22,
 };
 

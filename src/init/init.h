@@ -30,7 +30,19 @@
 #define INIT_SOCK 3 /* the socket to the keeper */
 
 /* Of a gate: four for names, two for each port. */
-#define INIT_MAX_SOCKETS (4 + 2 * WIRE_MAX_PORTS)
+#define INIT_MAX_SOCKETS (8 + 2 * WIRE_MAX_PORTS)
+
+/*
+ * What was changed in a root of layers, and what it is without that: the root,
+ * then a directory of the host that has a layer of its own (layers-host.c).
+ */
+enum { CHANGES_ROOT, CHANGES_HOST, CHANGES };
+
+struct changes {
+	int upper[CHANGES];
+	int lower[CHANGES];
+	const char *host; /* where the second one is in the box */
+};
 
 struct init {
 	struct err err;
@@ -45,7 +57,7 @@ struct init {
 	int stdio[3];
 	int root; /* the root directory, once there is one */
 	int old;  /* the one before, until it is let go */
-	int next; /* an image's root, before it is the root; else NO_FD */
+	int next; /* one of layers, before it is the root; else NO_FD */
 	int tty;  /* our side of the terminal */
 	dev_t own[WIRE_MAX_MOUNTS + 1]; /* file systems of the box's own */
 	size_t n_own;
@@ -53,9 +65,8 @@ struct init {
 	uint32_t landlock_abi;
 	int witness; /* where refused sockets are told, NO_FD: nowhere */
 	int pts;     /* the directory of terminals, in a box that stays */
-	/* Of an image whose changes are kept, in such a box; else NO_FD. */
-	int upper; /* the changes */
-	int lower; /* what it was without them */
+	/* Of a root whose changes are kept, in such a box; else NO_FD. */
+	struct changes changes;
 	/* Of a box with a gate, until that has them; stage-net.c */
 	int gate;
 	bool has_ipv6;
@@ -191,15 +202,13 @@ void session_kill_tree(pid_t first);
 /* main.c: a sealed blob; NULL with in->err. `fd` is closed. */
 const void *init_map(struct init *in, int fd, uint64_t *ret_size);
 
-/*
- * files.c: one request for files (box/files.h), as the box's user. `upper` and
- * `lower` as above.
- */
-void files_serve(int sock, int upper, int lower) __attribute__((noreturn));
+/* files.c: one request for files (box/files.h), as the box's user. */
+void files_serve(int sock, const struct changes *changes)
+	__attribute__((noreturn));
 
 /*
- * stage-layers.c: the root of an image, made beside the one that was there
- * first; a place in it to mount on, as O_PATH, never through a link; it
+ * stage-layers.c: a root of layers, made beside the one that was there first;
+ * a place in it to mount on, as O_PATH, in an image never through a link; it
  * becomes the root, and the other one goes.
  */
 int layers_make(struct init *in);
@@ -213,8 +222,12 @@ int layers_enter(struct init *in);
 int layers_part(struct init *in, const struct wire_mount *m);
 int layers_no_exec(struct init *in);
 
-/* Where it is until then. */
-#define LAYERS_ROOT "/.root"
+/* Where it is until then, and what takes the changes to it. */
+#define LAYERS_ROOT  "/.root"
+#define LAYERS_UPPER "/.upper"
+
+/* layers-host.c: a layer for changes over mount `i`, at `target` in there. */
+int layers_over_host(struct init *in, uint32_t i, const char *target);
 
 /* Files of an image box that are not the image's: below /dev. */
 bool layers_is_dev(const char *path);

@@ -174,8 +174,8 @@ int main(void)
 	init.tty = NO_FD;
 	init.witness = NO_FD;
 	init.pts = NO_FD;
-	init.upper = NO_FD;
-	init.lower = NO_FD;
+	for (int i = 0; i < CHANGES; i++)
+		init.changes.upper[i] = init.changes.lower[i] = NO_FD;
 	init.gate = NO_FD;
 	for (int i = 0; i < 3; i++)
 		init.stdio[i] = NO_FD;

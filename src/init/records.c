@@ -26,6 +26,8 @@
 #include "init/init.h"
 #include "os/below.h"
 
+#define TEMP_NAMES 1024
+
 struct item {
 	struct wire_record rec;
 	const char *path;
@@ -93,6 +95,7 @@ static int set_times(int fd, const struct wire_record *rec)
 	return fchmod(fd, rec->mode) < 0 || futimens(fd, t) < 0 ? -errno : 0;
 }
 
+/* Whole or not at all: half of it would only take what room is left. */
 static int write_new(int dir, const char *name, const struct item *it)
 {
 	_cleanup_fd_ int fd = openat(dir, name,
@@ -106,6 +109,8 @@ static int write_new(int dir, const char *name, const struct item *it)
 	r = io_write_all(fd, it->data, it->rec.data_len);
 	if (r == 0 && it->rec.mtime_ns)
 		r = set_times(fd, &it->rec);
+	if (r < 0)
+		(void)unlinkat(dir, name, 0);
 	return r;
 }
 
@@ -123,12 +128,18 @@ static int replace_file(struct init *in, int dir, const char *name,
 			      "Filename is not a regular file: '%s'", it->path);
 		return -EPERM;
 	}
-	(void)snprintf(temp, sizeof(temp), ".cordon-%u", in->job);
-	r = write_new(dir, temp, it);
-	if (r == 0 && renameat(dir, temp, dir, name) < 0)
-		r = -errno;
+	/* A block before may have left anything, also under such a name. */
+	r = -EEXIST;
+	for (unsigned int i = 0; r == -EEXIST && i < TEMP_NAMES; i++) {
+		(void)snprintf(temp, sizeof(temp), ".cordon-%u-%u", in->job, i);
+		r = write_new(dir, temp, it);
+	}
 	if (r < 0)
-		(void)unlinkat(dir, temp, 0);
+		return r;
+	if (renameat(dir, temp, dir, name) == 0)
+		return 0;
+	r = -errno;
+	(void)unlinkat(dir, temp, 0);
 	return r;
 }
 

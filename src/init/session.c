@@ -324,25 +324,27 @@ static void be_program(const struct start *s)
 static void be_files(const struct start *s) __attribute__((noreturn));
 static void be_files(const struct start *s)
 {
-	const int want[] = { s->fds[0], s->in->upper, s->in->lower };
-	int have[ARRAY_SIZE(want)];
+	struct changes c = s->in->changes;
+	int sock = s->fds[0];
+	int *const ours[] = { &sock, &c.upper[0], &c.lower[0], &c.upper[1],
+			      &c.lower[1] };
+	int have[ARRAY_SIZE(ours)];
 
 	if (join_groups(s) < 0 || seccomp_install(false, &s->in->err) < 0 ||
 	    caps_keep_only(CAPS_OVER_OWNERS) < 0)
 		_exit(1);
 	/* Out of the way first, or one would be written over by another. */
-	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
-		have[i] = want[i] < 0 ? NO_FD
-				      : fcntl(want[i], F_DUPFD_CLOEXEC, 64);
-	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
-		if (have[i] >= 0)
-			have[i] = dup2(have[i], 3 + (int)i);
-		else
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		have[i] = *ours[i] < 0 ? NO_FD
+				       : fcntl(*ours[i], F_DUPFD_CLOEXEC, 64);
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
+		*ours[i] = have[i] < 0 ? NO_FD : dup2(have[i], 3 + (int)i);
+		if (*ours[i] < 0)
 			(void)close(3 + (int)i);
 	}
-	if (have[0] < 0 || sys_close_range(3 + ARRAY_SIZE(want), ~0U) < 0)
+	if (sock < 0 || sys_close_range(3 + ARRAY_SIZE(ours), ~0U) < 0)
 		_exit(1);
-	files_serve(have[0], have[1], have[2]);
+	files_serve(sock, &c);
 }
 
 /* In init */
@@ -524,11 +526,13 @@ static void hear(struct init *in)
 
 static void say_ready(const struct init *in)
 {
+	const int *lower = &in->changes.lower[CHANGES_ROOT];
 	struct wire_told told = { .type = WIRE_READY };
 
 	told.outcome.not_enforced = in->not_enforced;
 	told.outcome.landlock_abi = in->landlock_abi;
-	tell(&told, NULL, 0);
+	/* Held there as well, our end does not wait until it is taken down. */
+	tell(&told, lower, *lower >= 0);
 }
 
 void session_serve(struct init *in)

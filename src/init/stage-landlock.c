@@ -46,6 +46,17 @@ static int allow_mounts(struct init *in, struct landlock *l, int run)
 	return 0;
 }
 
+/* No path leads there, so "/" does not include it. */
+static int allow_changes(struct init *in, struct landlock *l)
+{
+	for (int i = 0; i < CHANGES; i++)
+		if (in->changes.upper[i] >= 0 &&
+		    landlock_allow(l, in->changes.upper[i], true, 0, &in->err) <
+			    0)
+			return -in->err.code;
+	return 0;
+}
+
 int stage_landlock(struct init *in)
 {
 	int run = in->box->blob.flags & WIRE_COMMANDS ? 0 : LANDLOCK_RUN;
@@ -67,9 +78,7 @@ int stage_landlock(struct init *in)
 	if (allow_path(in, &l, "/", true, run | write) < 0 ||
 	    allow_mounts(in, &l, run) < 0 ||
 	    (tty && allow_path(in, &l, "/dev/pts", true, LANDLOCK_WRITE) < 0) ||
-	    /* No path leads there, so "/" does not include it. */
-	    (in->upper >= 0 &&
-	     landlock_allow(&l, in->upper, true, 0, &in->err) < 0)) {
+	    allow_changes(in, &l) < 0) {
 		fd_close(&l.fd);
 		return -in->err.code;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A root that is an image.
+ * A root that is made of layers: an image, or what Cordon itself lays down
+ * where a root of the host can be written.
  *
  * Theory of operation. The root that stage-proc.c made becomes a workshop. In
  * it are /dev, /proc and /sys as for every box, the layers of the image (each
@@ -15,7 +16,9 @@
  * its own places (/dev, /proc, /tmp ...) the top layer has a directory, which
  * hides whatever else the image has there; a place that was asked for must be
  * a real directory or file, or be missing: then it is made in the top layer,
- * with the directories above it as they are in the image.
+ * with the directories above it as they are in the image. Without an image
+ * there are only links of Cordon's and of the box itself: these are followed,
+ * as the box would.
  *
  * Parts of the root may have other attributes than the root: volumes can be
  * written where it is read-only, and under a list of commands the root is
@@ -39,7 +42,7 @@
 #include "os/uapi.h"
 
 #define LAYERS "/.layers"
-#define UPPER  "/.upper"
+#define UPPER  LAYERS_UPPER
 #define PROBE  "/.probe"
 #define LOWER  "/.lower"
 
@@ -94,7 +97,7 @@ static int attach_parts(struct init *in, bool *ret_has_upper)
 		if (in->mounts[i] < 0 || n == WIRE_MAX_LAYERS ||
 		    (is_upper && *ret_has_upper))
 			return err_set(&in->err, EPROTO,
-				       "the image's root is not complete");
+				       "the root is not complete");
 		(void)snprintf(name, sizeof(name), LAYERS "/%u", n);
 		if (attach_part(in, i, is_upper ? UPPER : name) < 0)
 			return -in->err.code;
@@ -103,8 +106,8 @@ static int attach_parts(struct init *in, bool *ret_has_upper)
 		else
 			n++;
 	}
-	if (n == 0)
-		return err_set(&in->err, EPROTO, "the image has no layer");
+	if (in->box->image ? n == 0 : n > 0 || !*ret_has_upper)
+		return err_set(&in->err, EPROTO, "the root lacks a layer");
 	return *ret_has_upper && make_upper(in) < 0 ? -in->err.code : (int)n;
 }
 
@@ -202,16 +205,18 @@ static bool is_last(const char *path)
 
 static int explain(struct init *in, int r, const char *path)
 {
+	const char *what = in->box->image ? "image" : "root";
+
 	if (r == -ELOOP)
 		return err_set(&in->err, ELOOP,
-			       "'%s' leads through a link of the image; name "
+			       "'%s' leads through a link of the %s; name "
 			       "the place that it leads to",
-			       path);
+			       path, what);
 	if (r == -ENOTDIR)
 		return err_set(&in->err, ENOTDIR,
-			       "'%s' in the image is not of the kind that is "
+			       "'%s' in the %s is not of the kind that is "
 			       "mounted there, or lies below a file",
-			       path);
+			       path, what);
 	if (r == -EROFS)
 		return err_set(&in->err, EROFS,
 			       "there is no '%s' to mount on, and nothing is "
@@ -220,6 +225,58 @@ static int explain(struct init *in, int r, const char *path)
 			       path);
 	return err_errno(&in->err, -r, "make the mount point '%s' in the box",
 			 path);
+}
+
+/* All links lead to somewhere in the root to be, whatever they say. */
+static int open_in_next(const struct init *in, const char *path, size_t len)
+{
+	const struct uapi_open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = UAPI_RESOLVE_IN_ROOT | UAPI_RESOLVE_NO_MAGICLINKS,
+	};
+	char part[WIRE_MAX_PATH];
+	int fd;
+
+	if (len >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, len);
+	part[len] = '\0';
+	fd = sys_openat2(in->next, part, &how);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Without an image: a place behind links, made where it is missing. */
+static int linked_place(const struct init *in, const char *path, bool is_file)
+{
+	_cleanup_fd_ int dir = fcntl(in->next, F_DUPFD_CLOEXEC, 5);
+	const char *rest = path;
+	char part[256];
+	struct stat root;
+	struct stat st;
+	int r = dir < 0 ? -errno : 0;
+
+	while (r == 0 && next_part(&rest, part, &r)) {
+		int next = open_in_next(in, path, (size_t)(rest - path));
+
+		if (next == -ENOENT && !is_dev_own(in, dir))
+			return -EROFS;
+		if (next == -ENOENT) {
+			r = make_at(dir, part, 0755, is_file && is_last(rest));
+			next = r < 0 ? r
+				     : open_in_next(in, path,
+						    (size_t)(rest - path));
+		}
+		if (next < 0)
+			return next;
+		(void)close(dir);
+		dir = next;
+	}
+	if (r < 0 || fstat(in->next, &root) < 0 || fstat(dir, &st) < 0)
+		return r < 0 ? r : -errno;
+	/* What is mounted on the root itself would hide all the rest. */
+	if (st.st_dev == root.st_dev && st.st_ino == root.st_ino)
+		return -ELOOP;
+	return S_ISDIR(st.st_mode) == is_file ? -ENOTDIR : take_fd(&dir);
 }
 
 int layers_place(struct init *in, const char *path, bool is_file)
@@ -249,6 +306,10 @@ int layers_place(struct init *in, const char *path, bool is_file)
 	}
 	if (r == 0 && S_ISDIR(mode) == is_file)
 		r = -ENOTDIR;
+	if (r == -ELOOP && !in->box->image) {
+		r = linked_place(in, path, is_file);
+		return r < 0 ? explain(in, r, path) : r;
+	}
 	return r < 0 ? explain(in, r, path) : take_fd(&dir);
 }
 
@@ -331,6 +392,8 @@ static int make_place(struct init *in, int probe, uint32_t i)
 	 */
 	if (r < 0 && m->kind == WIRE_PLACE)
 		return 0;
+	if (r == -ELOOP && !in->box->image)
+		return 0; /* it is made when it is mounted on */
 	/* A volume is the box's user's, whoever the image's files belong to. */
 	if (r == 0 || (r > 0 && m->kind == WIRE_VOLUME))
 		r = make_in_own(probe, path, is_file);
@@ -361,6 +424,18 @@ static bool needs_place(const struct init *in, uint32_t i)
 	return (m->flags & WIRE_MNT_FILE) || !is_in_own(in, path);
 }
 
+/* The root without its changes; one layer alone makes no overlayfs. */
+static int open_unchanged(struct init *in, int n, const char *at)
+{
+	int fd;
+
+	if (n > 0 && mount_layers(in, n, false, at) < 0)
+		return -in->err.code;
+	fd = open(n > 0 ? at : WIRE_OWN_LAYER,
+		  O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_errno(&in->err, errno, "look at the root") : fd;
+}
+
 /* What the top layer lacks is seen in a root that is only looked at. */
 static int make_places(struct init *in, int n)
 {
@@ -371,16 +446,14 @@ static int make_places(struct init *in, int n)
 		any = needs_place(in, i);
 	if (!any)
 		return 0;
-	if (mount_layers(in, n, false, PROBE) < 0)
-		return -in->err.code;
-	probe = open(PROBE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	probe = open_unchanged(in, n, PROBE);
 	if (probe < 0)
-		return err_errno(&in->err, errno, "look at the image");
+		return probe;
 	for (uint32_t i = 0; i < in->box->n_mounts; i++)
 		if (needs_place(in, i) && make_place(in, probe, i) < 0)
 			return -in->err.code;
 	fd_close(&probe);
-	if (umount2(PROBE, MNT_DETACH) < 0)
+	if (n > 0 && umount2(PROBE, MNT_DETACH) < 0)
 		return err_errno(&in->err, errno, "let go of the image");
 	return 0;
 }
@@ -391,11 +464,14 @@ static int make_places(struct init *in, int n)
  */
 static int hold_both(struct init *in, int n)
 {
-	if (mount_layers(in, n, false, LOWER) < 0)
+	struct changes *c = &in->changes;
+
+	c->lower[CHANGES_ROOT] = open_unchanged(in, n, LOWER);
+	if (c->lower[CHANGES_ROOT] < 0)
 		return -in->err.code;
-	in->lower = open(LOWER, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	in->upper = open(UPPER "/upper", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (in->lower < 0 || in->upper < 0)
+	c->upper[CHANGES_ROOT] = open(UPPER "/upper",
+				      O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (c->upper[CHANGES_ROOT] < 0)
 		return err_errno(&in->err, errno, "hold the layers");
 	return 0;
 }
@@ -408,7 +484,7 @@ int layers_make(struct init *in)
 
 	/* A link would put what it leads to into the box. */
 	if (lstat(WIRE_OWN_LAYER, &st) < 0 || !S_ISDIR(st.st_mode))
-		return err_set(&in->err, EPROTO, "the image has no top layer");
+		return err_set(&in->err, EPROTO, "the root has no top layer");
 	n = attach_parts(in, &has_upper);
 	if (n < 0 || make_places(in, n) < 0 ||
 	    mount_layers(in, n, has_upper, LAYERS_ROOT) < 0)
@@ -417,7 +493,10 @@ int layers_make(struct init *in)
 		return -in->err.code;
 	in->next = open(LAYERS_ROOT, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (in->next < 0)
-		return err_errno(&in->err, errno, "open the image's root");
+		return err_errno(&in->err, errno, "open the root of layers");
+	/* Nothing in it is foreign then: what is missing may be made there. */
+	if (!in->box->image && place_own(in, in->next) < 0)
+		return err_set(&in->err, EIO, "look at the root");
 	return 0;
 }
 

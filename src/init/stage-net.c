@@ -24,37 +24,45 @@
 #include "base/util.h"
 #include "gate/wire.h"
 #include "init/init.h"
+#include "os/net-watch.h"
 #include "os/netlink.h"
 
 /* Connections that wait for the gate, of each port. */
 #define BACKLOG 512
 
-_Static_assert(INIT_MAX_SOCKETS == 4 + 2 * WIRE_MAX_PORTS, "two of each");
+_Static_assert(INIT_MAX_SOCKETS == 8 + 2 * WIRE_MAX_PORTS, "two of each");
 _Static_assert(INIT_MAX_SOCKETS <= IO_MAX_FDS, "they go in one message");
 _Static_assert(WIRE_MAX_PORTS == GATE_MAX_PORTS, "the same ports");
 
 /*
- * The other end of every connection is on this machine, so that this much is
- * enough at any speed. What the host allows may be many times as much: memory
- * of the host's where the gate's sockets wait for the box, and in a stream
- * slower, since it has left the CPU's cache when it is read.
+ * The other end of every connection is on this machine. Nothing is lost on the
+ * way and nobody has to be left room, so the plainest control of congestion
+ * will do, which every kernel has and allows. That of the host may let each
+ * segment wait for a timer (bbr does): a stream then needs a seventh more CPU
+ * time in gate and program, and gets an eighth less through.
+ *
+ * As much as this of memory (least, at first, most) is enough at any speed.
+ * What the host allows may be many times as much: memory of the host's where
+ * the gate's sockets wait for the box, and in a stream slower, since it has
+ * left the CPU's cache when it is read.
  */
 static const struct {
 	const char *file;
-	const char *sizes; /* least, at first, most */
-} buffers[] = {
+	const char *value;
+} settings[] = {
+	{ "/.proc/sys/net/ipv4/tcp_congestion_control", "reno" },
 	{ "/.proc/sys/net/ipv4/tcp_rmem", "4096 131072 1048576" },
 	{ "/.proc/sys/net/ipv4/tcp_wmem", "4096 16384 1048576" },
 };
 
-static int bound_buffers(struct init *in)
+static int set_tcp(struct init *in)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(buffers); i++) {
-		int r = io_write_file(AT_FDCWD, buffers[i].file,
-				      buffers[i].sizes);
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		int r = io_write_file(AT_FDCWD, settings[i].file,
+				      settings[i].value);
 
 		if (r < 0)
-			return err_errno(&in->err, -r, "bound TCP's buffers");
+			return err_errno(&in->err, -r, "set up TCP");
 	}
 	return 0;
 }
@@ -176,6 +184,35 @@ static int add_both(struct init *in, int type, bool is_dns, uint16_t port)
 	return in->has_ipv6 ? add_socket(in, AF_INET6, type, is_dns, port) : 0;
 }
 
+/*
+ * What none of these hears is refused by the kernel. That it was tried is to
+ * be on the record, so a box whose gate cannot see it does not start.
+ */
+static int add_watches(struct init *in)
+{
+	static const int protocols[] = { IPPROTO_TCP, IPPROTO_UDP };
+	const struct wire_egress *e = &in->box->egress;
+	struct net_watch w = { .own4 = GATE_DNS4 };
+	struct in6_addr own6;
+
+	(void)inet_pton(AF_INET6, GATE_DNS6, &own6);
+	for (size_t i = 0; i < ARRAY_SIZE(w.own6); i++)
+		w.own6[i] = ntohl(own6.s6_addr32[i]);
+	for (size_t i = 0; i < (in->has_ipv6 ? 4U : 2U); i++) {
+		int fd;
+
+		w.family = i < 2 ? AF_INET : AF_INET6;
+		w.protocol = protocols[i % 2];
+		w.ports = e->ports;
+		w.n_ports = e->n_ports;
+		fd = net_watch_open(&w, &in->err);
+		if (fd < 0)
+			return -in->err.code;
+		in->sockets[in->n_sockets++] = fd;
+	}
+	return 0;
+}
+
 static int add_sockets(struct init *in)
 {
 	const struct wire_egress *e = &in->box->egress;
@@ -188,7 +225,7 @@ static int add_sockets(struct init *in)
 	for (uint32_t i = 0; i < e->n_ports; i++)
 		if (add_both(in, SOCK_STREAM, false, e->ports[i]) < 0)
 			return -in->err.code;
-	return 0;
+	return add_watches(in);
 }
 
 int stage_net(struct init *in)
@@ -200,7 +237,7 @@ int stage_net(struct init *in)
 	/* The one that was made ahead is the keeper's: no right in it. */
 	if (!in->go.owns_net && unshare(CLONE_NEWNET) < 0)
 		return err_errno(&in->err, errno, "make a network namespace");
-	if (bound_buffers(in) < 0)
+	if (set_tcp(in) < 0)
 		return -in->err.code;
 	sock = netlink_open(&in->err);
 	if (sock < 0 || lay_routes(in, sock) < 0)
@@ -216,7 +253,8 @@ int stage_gate(struct init *in)
 {
 	struct gate_sockets msg = { .head.type = GATE_SOCKETS,
 				    .n_ports = in->box->egress.n_ports,
-				    .has_ipv6 = in->has_ipv6 };
+				    .has_ipv6 = in->has_ipv6,
+				    .has_watch = 1 };
 	int r;
 
 	if (in->gate < 0)
@@ -260,14 +298,20 @@ static uint64_t column(const char *text, const char *title, const char *name)
 void net_count(struct wire_outcome *ret)
 {
 	static const char name6[] = "Ip6OutNoRoutes";
+	static const char udp6[] = "Udp6NoPorts";
 	static char text[8192];
 	const char *at;
 
 	if (io_read_file(AT_FDCWD, "/proc/net/snmp", text, sizeof(text)) > 0) {
 		ret->net_refused = column(text, "Ip: ", "OutNoRoutes");
-		ret->net_opened = column(text, "Tcp: ", "PassiveOpens");
+		/* What the gate has to tell of: made, or refused by nobody. */
+		ret->net_opened = column(text, "Tcp: ", "PassiveOpens") +
+				  column(text, "Tcp: ", "OutRsts") +
+				  column(text, "Udp: ", "NoPorts");
 	}
 	if (io_read_file(AT_FDCWD, "/proc/net/snmp6", text, sizeof(text)) > 0 &&
 	    (at = strstr(text, name6)))
 		ret->net_refused += strtoull(at + strlen(name6), NULL, 10);
+	if ((at = strstr(text, udp6)))
+		ret->net_opened += strtoull(at + strlen(udp6), NULL, 10);
 }

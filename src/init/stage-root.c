@@ -3,7 +3,8 @@
 /*
  * The box's root: a tmpfs of its own with a few directories, links and small
  * files, into which everything else is mounted. It was made, empty but for a
- * procfs, in stage-proc.c.
+ * procfs, in stage-proc.c. A root that can be written, or is an image, is made
+ * beside it: stage-layers.c.
  */
 
 #include <errno.h>
@@ -72,35 +73,9 @@ int stage_root(struct init *in)
 	return records_lay(in, &in->box->blob, in->box->records, true);
 }
 
-/*
- * Over what is mounted at `target`, a layer that takes changes: in the root,
- * whose size is limited, and which goes with the box. `place` is below both.
- */
-static int add_layer(struct init *in, uint32_t i, const char *target, int place)
-{
-	char upper[32];
-	char work[32];
-	const char *const options[][2] = {
-		{ "lowerdir", target },
-		{ "upperdir", upper },
-		{ "workdir", work },
-	};
-	_cleanup_fd_ int mnt = NO_FD;
-
-	(void)snprintf(upper, sizeof(upper), "/.layer/%u/upper", i);
-	(void)snprintf(work, sizeof(work), "/.layer/%u/work", i);
-	if (place_make(in, upper, false) < 0 || place_make(in, work, false) < 0)
-		return err_set(&in->err, EIO, "make a layer for '%s'", target);
-	mnt = mnt_new("overlay", options, ARRAY_SIZE(options), MNT_SAFE,
-		      &in->err);
-	if (mnt < 0)
-		return -in->err.code;
-	return mnt_attach(mnt, place, &in->err);
-}
-
-/* In an image's root, whose links are not ours. */
-static int mount_in_image(struct init *in, uint32_t i, const char *target,
-			  bool is_file)
+/* In a root of layers, which may be foreign. */
+static int mount_in_layers(struct init *in, uint32_t i, const char *target,
+			   bool is_file)
 {
 	_cleanup_fd_ int place = layers_place(in, target, is_file);
 
@@ -111,6 +86,9 @@ static int mount_in_image(struct init *in, uint32_t i, const char *target,
 	if (in->box->mounts[i].kind == WIRE_TMPFS &&
 	    place_own(in, in->mounts[i]) < 0)
 		return err_set(&in->err, EIO, "look at '%s'", target);
+	if ((in->box->mounts[i].flags & WIRE_MNT_OVERLAY) &&
+	    layers_over_host(in, i, target) < 0)
+		return -in->err.code;
 	fd_close(&in->mounts[i]);
 	return 0;
 }
@@ -125,8 +103,7 @@ static int mount_at_once(struct init *in, uint32_t i, const char *target,
 {
 	int r;
 
-	if (in->go.is_apart || i >= in->box->n_ours ||
-	    in->box->mounts[i].flags & WIRE_MNT_OVERLAY)
+	if (in->go.is_apart || i >= in->box->n_ours)
 		return 0;
 	r = is_file ? mknodat(in->root, target + 1, S_IFREG | 0444, 0)
 		    : mkdirat(in->root, target + 1, 0755);
@@ -137,7 +114,6 @@ static int mount_at_once(struct init *in, uint32_t i, const char *target,
 static int mount_in_place(struct init *in, uint32_t i, const char *target,
 			  bool is_file)
 {
-	const struct wire_mount *m = &in->box->mounts[i];
 	_cleanup_fd_ int place = place_open(in, target, is_file);
 
 	if (place == -EROFS)
@@ -152,8 +128,7 @@ static int mount_in_place(struct init *in, uint32_t i, const char *target,
 				 target);
 	if (mnt_attach(in->mounts[i], place, &in->err) < 0)
 		return err_wrap(&in->err, "mount on '%s'", target);
-	return m->flags & WIRE_MNT_OVERLAY ? add_layer(in, i, target, place)
-					   : 0;
+	return 0;
 }
 
 static int mount_in_root(struct init *in, uint32_t i, const char *target,
@@ -170,18 +145,32 @@ static int mount_in_root(struct init *in, uint32_t i, const char *target,
 	return r;
 }
 
+/*
+ * Where a program is to start. It may as well lie in a directory of the host,
+ * where nothing is made: then the program says that it is not there.
+ */
+static int make_place(struct init *in, const char *target)
+{
+	int fd = place_open(in, target, false);
+
+	fd_close(&fd);
+	return 0;
+}
+
 static int mount_one(struct init *in, uint32_t i)
 {
 	const struct wire_mount *m = &in->box->mounts[i];
 	const char *target = wire_str(&in->box->blob, m->target);
 	bool is_file = m->kind == WIRE_DEV || (m->flags & WIRE_MNT_FILE);
 
+	if (m->kind == WIRE_PLACE && in->next < 0)
+		return make_place(in, target);
 	if (wire_is_in_root(m->kind))
 		return layers_part(in, m);
 	if (in->mounts[i] < 0)
 		return 0;
 	if (in->next >= 0 && !layers_is_dev(target))
-		return mount_in_image(in, i, target, is_file);
+		return mount_in_layers(in, i, target, is_file);
 	return mount_in_root(in, i, target, is_file);
 }
 
@@ -217,7 +206,7 @@ static int freeze_proc(struct init *in)
 
 int stage_mounts(struct init *in)
 {
-	if (in->box->image && layers_make(in) < 0)
+	if (wire_has_layers(in->box) && layers_make(in) < 0)
 		return -in->err.code;
 	for (uint32_t i = 0; i < in->box->n_mounts; i++)
 		if (mount_one(in, i) < 0)
@@ -234,18 +223,12 @@ int stage_mounts(struct init *in)
 int stage_freeze(struct init *in)
 {
 	struct uapi_mount_attr ro = { .attr_set = UAPI_MOUNT_ATTR_RDONLY };
-	char size[40];
 
-	if (in->box->image && (in->box->blob.flags & WIRE_ROOT_RW))
-		return 0; /* its size is that of the layer for changes */
-	if (in->box->blob.flags & WIRE_ROOT_RW) {
-		(void)snprintf(size, sizeof(size), "size=%llu",
-			       (unsigned long long)in->box->limits.disk);
-		if (mount(NULL, "/", NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV,
-			  size) < 0)
-			return err_errno(&in->err, errno, "resize the root");
-		return 0;
-	}
+	if (in->box->blob.flags & WIRE_ROOT_RW)
+		return wire_has_layers(in->box)
+			       ? 0 /* as large as the layer for changes */
+			       : err_set(&in->err, EPROTO,
+					 "the root has no layer for changes");
 	if (sys_mount_setattr(in->root, "", AT_EMPTY_PATH, &ro) < 0)
 		return err_errno(&in->err, errno, "make the root read-only");
 	return 0;

@@ -7,8 +7,9 @@
  * of a command line, joined by && || ; and pipes. A pipeline is over when all
  * its programs are, and ends as its last one did; the block ends as the last
  * pipeline did that was run. Between two blocks everything that is still
- * running is killed. After the last one init says how it ended and exits, and
- * the kernel ends what is left of the pid namespace with it.
+ * running is killed, and only then the next one's file is laid down. After the
+ * last one init says how it ended and exits, and the kernel ends what is left
+ * of the pid namespace with it.
  */
 
 #include <errno.h>
@@ -19,13 +20,16 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/util.h"
+#include "init/feed.h"
 #include "init/init.h"
+#include "os/slice.h"
 #include "os/uapi.h"
 
 #define MAX_STRINGS 8192
@@ -39,13 +43,19 @@ struct runner {
 	struct wire_msg msg;
 	int64_t started;
 	int stdio[3];               /* of the program that is started next */
+	struct feed feed;           /* what the block brings for it to read */
 	bool leads;                 /* it is the first of its pipeline */
 	pid_t pids[WIRE_MAX_STEPS]; /* of the pipeline that runs */
 	uint32_t n_pids;
-	bool is_part; /* one of several programs: others are not ours */
-	int report;   /* closed by a successful exec, NO_FD: there is none */
-	/* written by the child before it becomes the program (vfork) */
+	bool is_ended; /* the keeper has ended this block */
+	bool is_part;  /* one of several programs: others are not ours */
+	int report;    /* closed by a successful exec, NO_FD: there is none */
+	/*
+	 * Written by the child before it becomes the program (vfork): why it
+	 * could not be executed, or else what could not be made for it.
+	 */
 	volatile int exec_errno;
+	struct err err;
 };
 
 static int vector(const struct wire_work *work, struct wire_vec vec,
@@ -63,6 +73,16 @@ static int vector(const struct wire_work *work, struct wire_vec vec,
 	return 0;
 }
 
+/* The kernel says EACCES of a directory too. */
+static int why_denied(const char *name, int error)
+{
+	struct stat st;
+
+	if (error == EACCES && stat(name, &st) == 0 && S_ISDIR(st.st_mode))
+		return EISDIR;
+	return error;
+}
+
 /* Looks for the program along PATH, as execvp(3) does; returns an errno. */
 static int exec_along_path(const struct wire_work *work)
 {
@@ -73,7 +93,7 @@ static int exec_along_path(const struct wire_work *work)
 
 	if (strchr(name, '/')) {
 		(void)execve(name, argv_space, env_space);
-		return errno;
+		return why_denied(name, errno);
 	}
 	while (*path) {
 		size_t len = strcspn(path, ":");
@@ -102,12 +122,62 @@ static int move_report(int fd)
 	return fcntl(3, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 3;
 }
 
-static void report_errno(int fd, int error)
+static void report_failure(int fd, int error, const struct err *err)
 {
-	const struct report rep = { .kind = REPORT_FAILED,
-				    .exec_errno = error };
+	struct report rep = { .kind = REPORT_FAILED, .exec_errno = error };
 
+	if (err)
+		rep.err = *err;
 	(void)!write(fd, &rep, sizeof(rep));
+}
+
+static int in_start(struct runner *r, const char *what)
+{
+	(void)err_errno(&r->err, errno ? errno : EIO, "%s", what);
+	return err_stage(&r->err, "start");
+}
+
+/* The streams and nothing else; a session and a terminal of its own. */
+static int own_streams(struct runner *r)
+{
+	const struct init *in = r->in;
+
+	/* Else a signal to its group would reach others, and theirs it. */
+	if (setsid() < 0)
+		return in_start(r, "start a session of its own");
+	if (in->tty >= 0 && r->leads && ioctl(in->stdio[0], TIOCSCTTY, 0) < 0)
+		return in_start(r, "take the terminal");
+	/* Those of init are above 2, so none is lost on the way. */
+	for (int i = 0; i < 3; i++)
+		if (dup2(r->stdio[i], i) < 0)
+			return in_start(r, "lay its streams");
+	if (r->report >= 0) {
+		int report = move_report(r->report);
+
+		if (report < 0)
+			return in_start(r, "keep the report");
+		r->report = report;
+	}
+	if (sys_close_range(r->report >= 0 ? 4 : 3, ~0U) < 0)
+		return in_start(r, "close what is not its own");
+	return 0;
+}
+
+/* What the program has of its own, but for what it executes. */
+static int own_self(struct runner *r)
+{
+	sigset_t none;
+
+	slice_usual();
+	if (own_streams(r) < 0)
+		return -r->err.code;
+	(void)sigemptyset(&none);
+	/* The only one that init changed; the keeper reset the others. */
+	if (signal(SIGPIPE, SIG_DFL) == SIG_ERR ||
+	    sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+		return in_start(r, "reset its signals");
+	errno = -limits_lower(r->in);
+	return errno ? in_start(r, "lower its limits") : 0;
 }
 
 /*
@@ -117,36 +187,28 @@ static void report_errno(int fd, int error)
 static void become(struct runner *r) __attribute__((noreturn));
 static void become(struct runner *r)
 {
-	struct init *in = r->in;
-	sigset_t none;
+	if (own_self(r) == 0) {
+		int error = exec_along_path(r->in->work);
 
-	(void)setsid();
-	if (in->tty >= 0 && r->leads && ioctl(in->stdio[0], TIOCSCTTY, 0) < 0)
-		goto fail;
-	/* Those of init are above 2, so none is lost on the way. */
-	for (int i = 0; i < 3; i++)
-		if (dup2(r->stdio[i], i) < 0)
-			goto fail;
-	if (r->report >= 0) {
-		r->report = move_report(r->report);
-		if (r->report < 0)
-			goto fail;
+		r->exec_errno = error ? error : ENOEXEC;
 	}
-	if (sys_close_range(r->report >= 0 ? 4 : 3, ~0U) < 0)
-		goto fail;
-	/* The only one that init changed; the keeper reset the others. */
-	(void)signal(SIGPIPE, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	errno = -limits_lower(in);
-	if (errno)
-		goto fail;
-	errno = exec_along_path(in->work);
-fail:
-	r->exec_errno = errno ? errno : ENOEXEC;
 	if (r->report >= 0)
-		report_errno(r->report, r->exec_errno);
+		report_failure(r->report, r->exec_errno, &r->err);
 	_exit(127);
+}
+
+static bool has_no_start(const struct runner *r)
+{
+	return r->exec_errno || r->err.code;
+}
+
+/* No process or no memory was left is a limit of the box, no fault of it. */
+static void not_forked(struct runner *r)
+{
+	if (errno == EAGAIN || errno == ENOMEM)
+		r->exec_errno = errno;
+	else
+		(void)in_start(r, "make a process");
 }
 
 static pid_t start(struct runner *r, uint32_t step)
@@ -159,7 +221,6 @@ static pid_t start(struct runner *r, uint32_t step)
 		r->exec_errno = E2BIG;
 		return -1;
 	}
-	r->exec_errno = 0;
 	/*
 	 * vfork: the child borrows our memory until it is the program, so it
 	 * can say in it why it could not become that.
@@ -168,7 +229,7 @@ static pid_t start(struct runner *r, uint32_t step)
 	if (pid == 0)
 		become(r);
 	if (pid < 0)
-		r->exec_errno = errno;
+		not_forked(r);
 	return pid;
 }
 
@@ -194,11 +255,15 @@ static uint32_t hear(void)
 static bool reap(struct runner *r, int *ret_status)
 {
 	bool more = false;
+	int failures = 0;
 
 	for (;;) {
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 
+		/* Its signal is read already: nothing would wake us again. */
+		if (pid < 0 && errno != ECHILD && failures++ < 3)
+			continue;
 		if (pid <= 0)
 			break;
 		for (uint32_t i = 0; i < r->n_pids; i++) {
@@ -214,6 +279,18 @@ static bool reap(struct runner *r, int *ret_status)
 	return more;
 }
 
+/* The time of a block is over; none of its further programs is started. */
+static void obey(struct runner *r, uint32_t type)
+{
+	if (type == WIRE_TERM)
+		pass_on(r, SIGTERM);
+	else if (type == WIRE_END_BLOCK)
+		(void)kill(-1, SIGKILL);
+	else
+		return;
+	r->is_ended = true;
+}
+
 static int wait_for(struct runner *r)
 {
 	struct signalfd_siginfo info;
@@ -221,6 +298,7 @@ static int wait_for(struct runner *r)
 		{ .fd = r->signals, .events = POLLIN },
 		{ .fd = r->is_part ? NO_FD : INIT_SOCK, .events = POLLIN },
 		{ .fd = r->in->witness, .events = POLLIN },
+		{ .fd = r->feed.fd, .events = POLLOUT },
 	};
 	int status = 0;
 
@@ -231,10 +309,14 @@ static int wait_for(struct runner *r)
 		    read(r->signals, &info, sizeof(info)) == sizeof(info) &&
 		    info.ssi_signo != SIGCHLD)
 			pass_on(r, (int)info.ssi_signo);
-		if (fds[1].revents && hear() == WIRE_TERM)
-			pass_on(r, SIGTERM);
+		if (fds[1].revents)
+			obey(r, hear());
 		if (fds[2].revents && witness_refuse(r->in->witness))
 			r->msg.outcome.net_refused++;
+		if (fds[3].revents) {
+			feed_more(&r->feed);
+			fds[3].fd = r->feed.fd;
+		}
 	}
 	return status;
 }
@@ -253,14 +335,14 @@ static void kill_the_rest(const struct runner *r)
 }
 
 /* Starts one program of a pipeline; its output goes into a pipe or out. */
-static int start_joined(struct runner *r, uint32_t step, bool is_last)
+static void start_joined(struct runner *r, uint32_t step, bool is_last)
 {
 	int pair[2] = { NO_FD, NO_FD };
 	pid_t pid;
 
 	if (!is_last && pipe2(pair, O_CLOEXEC) < 0) {
-		r->exec_errno = errno;
-		return -errno;
+		(void)in_start(r, "make a pipe");
+		return;
 	}
 	r->stdio[1] = is_last ? r->in->stdio[1] : pair[1];
 	r->stdio[2] = r->in->stdio[2];
@@ -272,7 +354,23 @@ static int start_joined(struct runner *r, uint32_t step, bool is_last)
 	r->leads = false;
 	if (pid > 0)
 		r->pids[r->n_pids++] = pid;
-	return r->exec_errno ? -r->exec_errno : 0;
+}
+
+/* What the first of a pipeline reads: its own, or what all of them read. */
+static void lay_input(struct runner *r, uint32_t step)
+{
+	const struct wire_work *work = r->in->work;
+	int fd;
+
+	r->stdio[0] = r->in->stdio[0];
+	if (!(work->steps[step].flags & WIRE_STEP_INPUT))
+		return;
+	fd = feed_open(&r->feed, work, &work->steps[step]);
+	errno = fd < 0 ? -fd : 0;
+	if (fd < 0)
+		(void)in_start(r, "make a pipe for its input");
+	else
+		r->stdio[0] = fd;
 }
 
 /* Runs the steps from `first` to `last` at once; then they are all over. */
@@ -281,22 +379,26 @@ static void run_pipeline(struct runner *r, uint32_t first, uint32_t last)
 	struct wire_outcome *o = &r->msg.outcome;
 
 	r->n_pids = 0;
+	r->exec_errno = 0;
+	r->err = (struct err){ 0 };
 	r->leads = true;
-	r->stdio[0] = r->in->stdio[0];
-	for (uint32_t i = first; i <= last; i++) {
+	lay_input(r, first);
+	for (uint32_t i = first; !has_no_start(r) && i <= last; i++) {
 		o->step = i;
-		if (start_joined(r, i, i == last) < 0)
-			break;
+		start_joined(r, i, i == last);
 	}
 	o->exec_errno = r->exec_errno;
-	if (o->exec_errno) {
+	o->err = r->err;
+	if (has_no_start(r)) {
 		/* The others have nobody to talk to. */
 		if (r->stdio[0] >= 0 && r->stdio[0] != r->in->stdio[0])
 			(void)close(r->stdio[0]);
+		feed_close(&r->feed);
 		kill_the_rest(r);
 		return;
 	}
 	o->wait_status = wait_for(r);
+	feed_close(&r->feed);
 }
 
 static bool is_wanted(enum wire_join join, int status)
@@ -336,12 +438,34 @@ static uint32_t run_block(struct runner *r, uint32_t step)
 		    is_wanted(work->steps[step].join, o->wait_status))
 			run_pipeline(r, step, last);
 		is_first = false;
-		if (o->exec_errno || ends_block(work, last))
+		if (has_no_start(r) || r->is_ended || ends_block(work, last))
 			break;
 		step = last + 1;
 	}
 	o->wall_us = (uint64_t)(clock_us() - r->started);
 	return o->step;
+}
+
+/* Whether what the block needs is there; else why not is in the outcome. */
+static bool lay_files(struct runner *r, uint32_t step)
+{
+	struct init *in = r->in;
+
+	if (in->work->steps[step].files.count == 0 ||
+	    records_lay(in, &in->work->blob, in->work->steps[step].files,
+			false) == 0)
+		return true;
+	(void)err_stage(&in->err, "files");
+	r->msg.outcome.err = in->err;
+	r->msg.outcome.step = step;
+	return false;
+}
+
+static bool has_failed(const struct runner *r)
+{
+	const struct wire_outcome *o = &r->msg.outcome;
+
+	return o->err.code || o->wait_status || o->exec_errno || r->is_ended;
 }
 
 static void say(struct runner *r, uint32_t type, const int *fds, int n_fds)
@@ -372,7 +496,9 @@ int stage_workdir(struct init *in)
 
 	if (chdir(dir) < 0)
 		return err_errno(&in->err, errno,
-				 "enter the working directory '%s'", dir);
+				 "enter the working directory '%s' (--workdir "
+				 "names another)",
+				 dir);
 	/*
 	 * getcwd(2) says "(unreachable)..." for a directory outside the root,
 	 * which is how a leaked descriptor would look (CVE-2024-21626).
@@ -393,23 +519,29 @@ void steps_run(struct init *in)
 
 	r.in = in;
 	r.report = NO_FD;
+	r.feed.fd = NO_FD;
 	(void)sigemptyset(&chld);
 	(void)sigaddset(&chld, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &chld, NULL);
 	r.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (r.signals < 0)
-		_exit(0); /* the keeper sees an end without a word: lost */
+	if (r.signals < 0) {
+		(void)in_start(&r, "watch for its end");
+		r.msg.outcome.err = r.err;
+		say(&r, WIRE_FAILED, NULL, 0);
+		_exit(1);
+	}
 	for (;;) {
-		const struct wire_outcome *o = &r.msg.outcome;
 		uint32_t next;
 
 		memset(&r.msg, 0, sizeof(r.msg));
-		r.started = clock_us();
-		say(&r, WIRE_STARTED, &in->tty, in->tty >= 0);
-		step = run_block(&r, step);
+		r.is_ended = false;
+		if (lay_files(&r, step)) {
+			r.started = clock_us();
+			say(&r, WIRE_STARTED, &in->tty, in->tty >= 0);
+			step = run_block(&r, step);
+		}
 		next = block_after(in->work, step);
-		if (next >= in->work->n_steps ||
-		    (!go_on && (o->wait_status || o->exec_errno)))
+		if (next >= in->work->n_steps || (!go_on && has_failed(&r)))
 			break;
 		kill_the_rest(&r);
 		say(&r, WIRE_BLOCK, NULL, 0);
@@ -463,13 +595,16 @@ static void run_part(struct runner *r)
 	(void)!write(report, &rep, sizeof(rep));
 	while (r->signals >= 0 && step < work->n_steps) {
 		memset(&r->msg, 0, sizeof(r->msg));
-		step = block_after(work, run_block(r, step));
-		if (!go_on && (o->wait_status || o->exec_errno))
+		if (lay_files(r, step))
+			step = run_block(r, step);
+		step = block_after(work, step);
+		if (!go_on && has_failed(r))
 			break;
 		kill_the_rest(r);
 	}
 	kill_the_rest(r);
 	rep.kind = REPORT_ENDED;
+	rep.err = o->err;
 	rep.exec_errno = o->exec_errno;
 	rep.step = o->step;
 	rep.wait_status = o->wait_status;
@@ -484,13 +619,14 @@ void steps_become(struct init *in, int report)
 
 	r.in = in;
 	r.report = report;
+	r.feed.fd = NO_FD;
 	r.leads = true;
 	memcpy(r.stdio, in->stdio, sizeof(r.stdio));
-	if (work->n_steps > 1)
+	if (work->n_steps > 1 || work->steps[0].flags & WIRE_STEP_INPUT)
 		run_part(&r);
 	if (vector(work, work->steps[0].argv, argv_space) < 0 ||
 	    vector(work, work->env, env_space) < 0) {
-		report_errno(report, E2BIG);
+		report_failure(report, E2BIG, NULL);
 		_exit(127);
 	}
 	become(&r);

@@ -57,16 +57,7 @@ static bool was_seen(struct ahead *a, uint64_t what)
 
 static bool may_be_ahead(const struct wire_box *spec)
 {
-	if (spec->blob.flags & WIRE_TTY)
-		return false;
-	for (uint32_t i = 0; i < spec->n_mounts; i++) {
-		const struct wire_mount *m = &spec->mounts[i];
-
-		if ((m->kind == WIRE_BIND || m->kind == WIRE_DEV) &&
-		    !peer_may_see(m, wire_str(&spec->blob, m->source)))
-			return false;
-	}
-	return true;
+	return !(spec->blob.flags & WIRE_TTY) && peer_may_see_all(spec);
 }
 
 /* The image is still there, and stays from here on. */

@@ -45,6 +45,25 @@ const struct wire_box *spec_map(int fd, struct err *err)
 	return p;
 }
 
+/* Root has every group that is there; others have what they were given. */
+static int no_group(const struct keeper *k, const char *role, struct err *err)
+{
+	if (k->world.is_root)
+		return err_set(
+			err, EOPNOTSUPP,
+			"cannot limit %s: no cgroup of it is mounted "
+			"below /sys/fs/cgroup that can be written; mount "
+			"it, or accept it with '--best-effort cgroup'",
+			role);
+	return err_set(err, EOPNOTSUPP,
+		       "cannot limit %s: no cgroup that this user may use; "
+		       "either start it as 'systemd-run --user --scope -p "
+		       "Delegate=yes cordon run ...' (cgroup v2), or have root "
+		       "run 'cordon doctor --grant-cgroup UID' (v1), or accept "
+		       "it with '--best-effort cgroup'",
+		       role);
+}
+
 /* Which limits cannot be set, or an error that says what to do about it. */
 static int check_layers(const struct keeper *k, const struct wire_box *spec,
 			bool own_uid, uint32_t *ret_missing, struct err *err)
@@ -70,15 +89,7 @@ static int check_layers(const struct keeper *k, const struct wire_box *spec,
 		missing |= 1U << limits[i].layer;
 		if (spec->best_effort & 1U << limits[i].layer)
 			continue;
-		return err_set(
-			err, EOPNOTSUPP,
-			"cannot limit %s: no cgroup that '%s' may use; either "
-			"start it as 'systemd-run --user --scope -p "
-			"Delegate=yes cordon run ...' (cgroup v2), or have "
-			"root run 'cordon doctor --grant-cgroup UID' (v1), "
-			"or accept it with '--best-effort cgroup'",
-			cg_role_name(limits[i].role),
-			k->world.is_root ? "root" : "this user");
+		return no_group(k, cg_role_name(limits[i].role), err);
 	}
 	if (k->cg.role[CG_CPUSET].fd < 0)
 		missing |= 1U << WIRE_L_CPUSET;

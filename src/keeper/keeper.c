@@ -67,15 +67,16 @@ static void client_said(struct keeper *k)
 	switch (head.type) {
 	/* Without a box it has ended, and the two messages crossed. */
 	case WIRE_CANCEL:
+		if (b)
+			run_end(k, b, WIRE_BY_CANCEL);
+		break;
 	case WIRE_FLOOD:
 		if (b)
-			run_end(k, b,
-				head.type == WIRE_CANCEL ? WIRE_BY_CANCEL
-							 : WIRE_BY_FLOOD);
+			run_flooded(k, b);
 		break;
 	case WIRE_NEXT:
 		if (b)
-			(void)io_send(b->sock, &head, sizeof(head), NULL, 0);
+			run_next(b, &head);
 		break;
 	default:
 		/* Not our client's language; it will see us go. */
@@ -256,7 +257,9 @@ void keeper_close(struct keeper *k)
 	(void)keeper_sweep(k);
 	if (!k->has_left)
 		record_remove(k);
-	net_done(k);
+	remains_done(k);
+	shed_close(k);
+	net_close(k);
 	fd_close(&k->sock);
 	k->is_over = true;
 }

@@ -19,6 +19,8 @@
  *	uids.c    host uids for boxes, so that no two have the same
  *	record.c  the note from which a later start cleans up after a crash
  *	net.c     the first network namespace, made ahead
+ *	remains.c the mounts of a single run, taken down beside us
+ *	shed.c    those of many boxes, by a child
  *	spawn.c   an empty box: namespaces, init, cgroups (parked)
  *	layers.c  the layers of an image, and that it stays
  *	mounts.c  what is mounted into a box, as descriptors
@@ -32,6 +34,7 @@
  */
 
 #include <errno.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -118,6 +121,7 @@ struct box {
 	uint32_t host_uid;
 	uint32_t host_block; /* of its other users, if ids.many */
 	bool owns_net;       /* its network namespace came from the clone */
+	int net;             /* the same, where it may be used again */
 	volatile int birth_error; /* why there is no init; box_born() */
 	const char *volatile birth_what;
 	struct ids ids;
@@ -133,6 +137,10 @@ struct box {
 	int64_t total_deadline;
 	int64_t cpu_check;
 	int64_t kill_at;      /* after a SIGTERM */
+	int64_t block_at;     /* init was told to end a block; 0: it was not */
+	bool goes_on;         /* also after a block that was ended */
+	bool is_between;      /* a block is over, the client looks at it */
+	bool is_flooded;      /* before its start was heard */
 	int64_t late_at;      /* init said the end and is still there */
 	int disks[BOX_DISKS]; /* writable memory file systems */
 	int n_disks;
@@ -140,7 +148,8 @@ struct box {
 	int hold;      /* the image of its root stays while this is open */
 	int store;     /* where its layers are, while they are opened ... */
 	int layer_map; /* ... and how their ids are shown */
-	int root;      /* of layers: see layers_keep() */
+	int root;      /* or its mounts: see layers_keep() */
+	int unchanged; /* the root without changes, which init has: the same */
 	/* of a box that stays */
 	bool stays;
 	bool is_frozen;
@@ -252,6 +261,9 @@ struct keeper {
 	char id[20];
 	uint32_t serial;
 	pid_t net;      /* the child that makes a network namespace, 0: none */
+	pid_t remains;  /* the child that holds a box's mounts, 0: none */
+	pid_t shed;     /* the child that lets go of mounts, 0: none */
+	int shed_sock;  /* to it */
 	bool has_cpus;  /* more than the one that it is on */
 	bool is_swept;  /* looked for what others left behind */
 	bool has_left;  /* a group could not be removed: the next start will */
@@ -329,13 +341,36 @@ void record_remove(struct keeper *k);
 bool record_sweep(const struct world *w);
 
 /*
- * net.c: begins to make it; enters it, or -ENOENT where there is none; comes
- * back; lets go of the child.
+ * net.c: begins to make the first network namespace; enters that or one that is
+ * left of another box, -ENOENT where there is none; comes back; lets go of the
+ * child, and of all.
  */
 void net_ahead(struct keeper *k);
-int net_enter(struct keeper *k);
+/* All CPUs that we may use but the one that we are on; false: none. */
+bool net_other_cpus(cpu_set_t *ret);
+int net_enter(struct keeper *k, struct box *b);
 int net_leave(void);
 void net_done(struct keeper *k);
+void net_close(struct keeper *k);
+/* That of a box which was born with it; and for others, when it is dead. */
+void net_hold(const struct keeper *k, struct box *b);
+void net_keep(const struct keeper *k, struct box *b);
+/*
+ * remains.c: the box runs: its mounts will be taken down by a child; they are,
+ * which needs its init dead.
+ */
+void remains_watch(struct keeper *k, const struct box *b);
+void remains_done(struct keeper *k);
+/*
+ * shed.c: from here on others let go; closes these, or has them closed, in a
+ * moment and in any order; waits until all of them are; ends it.
+ */
+#define KEEPER_SHED 32 /* at once; more of them are closed here */
+void shed_open(struct keeper *k);
+void shed_fds(const struct keeper *k, int *fds, int n);
+void shed_settle(const struct keeper *k);
+void shed_close(struct keeper *k);
+
 /* The signals that a box would ignore if nobody changed it. */
 uint64_t net_ignored(void);
 
@@ -356,7 +391,7 @@ int box_open_part(struct keeper *k, const struct box *b, uint32_t number,
 void box_release(struct keeper *k, struct box *b);
 
 /* The writable places that it was watched by, once its end is told. */
-void box_close_disks(struct box *b);
+void box_close_disks(const struct keeper *k, struct box *b);
 /* mounts.c: opens all mounts of the spec; bit i of ret_mask: fds has one. */
 int mounts_open(struct keeper *k, struct box *b, const struct wire_box *spec,
 		int *ret_fds, int *ret_n, uint64_t *ret_mask, struct err *err);
@@ -380,9 +415,10 @@ int layer_open(const struct world *w, struct box *b, const struct wire_mount *m,
 	       struct err *err);
 void layers_done(struct box *b);
 /*
- * Keeps the root of a box that is up until box_release(). The kernel takes
- * layers down in several waits, for which init's end, and who waits for that,
- * would have to wait too.
+ * Keeps the mounts of a box that is up until box_release(); of one with a
+ * volume of somebody's only its root, since volumes are free when the end is
+ * told. The kernel takes mounts and layers down in several waits, for which
+ * init's end, and who waits for that, would have to wait too.
  */
 void layers_keep(const struct keeper *k, struct box *b);
 
@@ -421,6 +457,8 @@ void run_request(struct keeper *k, const struct wire_head *head, int *fds,
 void run_init_said(struct keeper *k, struct box *b);
 void run_init_died(struct keeper *k, struct box *b);
 void run_end(struct keeper *k, struct box *b, enum wire_end end);
+void run_flooded(struct keeper *k, struct box *b); /* its client says so */
+void run_next(struct box *b, const struct wire_head *head);
 void run_timers(struct keeper *k);
 int64_t run_next_look(const struct keeper *k); /* INT64_MAX: never */
 struct box *run_find(struct keeper *k, uint32_t job);
@@ -505,6 +543,8 @@ int peer_open(struct keeper *k, const struct peer *p, const char *path,
 	      bool may_write, struct err *err);
 /* Whether it is what every box is made of. */
 bool peer_may_see(const struct wire_mount *m, const char *path);
+/* The same of all that it mounts from the host: nobody's volume is there. */
+bool peer_may_see_all(const struct wire_box *spec);
 /* Whether it is theirs to be shown as the box's own. */
 bool peer_owns(const struct peer *p, const struct stat *st);
 /* The group that files made there may have. */

@@ -129,12 +129,15 @@ int layer_open(const struct world *w, struct box *b, const struct wire_mount *m,
 
 void layers_keep(const struct keeper *k, struct box *b)
 {
+	bool all = b->spec && peer_may_see_all(b->spec);
 	char path[32];
 
-	(void)snprintf(path, sizeof(path), "%d/root", (int)b->pid);
-	if (b->hold >= 0 && b->root < 0)
-		b->root = openat(k->world.proc, path,
-				 O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (b->root >= 0 || (!all && b->hold < 0))
+		return;
+	(void)snprintf(path, sizeof(path), "%d/%s", (int)b->pid,
+		       all ? "ns/mnt" : "root");
+	b->root = openat(k->world.proc, path,
+			 O_CLOEXEC | (all ? O_RDONLY : O_PATH | O_DIRECTORY));
 }
 
 void layers_done(struct box *b)

@@ -9,6 +9,7 @@
 
 #include "base/util.h"
 #include "keeper/keeper.h"
+#include "os/slice.h"
 
 static struct keeper keeper;
 
@@ -34,6 +35,10 @@ int main(int argc, char **argv)
 	(void)setsid();
 	(void)!chdir("/");
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	/* A program that ignores it may use the library. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	slice_short();
 	keeper.only_stays = argc > 1 && strcmp(argv[1], "session") == 0;
 	keeper_open(&keeper, take_socket(), client,
 		    keeper.only_stays ||

@@ -88,7 +88,11 @@ int mounts_map(const struct world *w, struct pair from, struct pair to,
 		fd = openat(w->proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		(void)err_errno(err, errno, "map ids for a mount");
-	(void)kill((pid_t)pid, SIGKILL);
+	/* Alive, it would be waited for without an end; it goes with us. */
+	if (kill((pid_t)pid, SIGKILL) < 0) {
+		fd_close(&fd);
+		return err_errno(err, errno, "end the process of a map");
+	}
 	(void)waitpid((pid_t)pid, NULL, 0);
 	return fd < 0 ? -err->code : fd;
 }
@@ -224,10 +228,10 @@ static int open_dev(const struct world *w, const struct box *b,
 }
 
 /*
- * A mount can be copied only while it is attached (before Linux 6.15), so it
- * is, for a moment, in the keeper's own namespace.
+ * Before Linux 6.15 a mount can be copied only while it is attached, so it is,
+ * for a moment, in the keeper's own namespace.
  */
-int mounts_twin(const struct world *w, int *mnt, struct err *err)
+static int attached_twin(const struct world *w, int *mnt, struct err *err)
 {
 	_cleanup_fd_ int place = open(w->runtime, O_PATH | O_CLOEXEC);
 	_cleanup_fd_ int twin = NO_FD;
@@ -249,6 +253,14 @@ int mounts_twin(const struct world *w, int *mnt, struct err *err)
 	if (twin < 0 || other < 0)
 		return -err->code;
 	return take_fd(&twin);
+}
+
+int mounts_twin(const struct world *w, int *mnt, struct err *err)
+{
+	struct err unused = { 0 };
+	int twin = mnt_clone(*mnt, "", &unused);
+
+	return twin >= 0 ? twin : attached_twin(w, mnt, err);
 }
 
 /*

@@ -48,7 +48,10 @@ static const char *const shown[] = {
 	"/lib64",
 	"/libx32",
 	"/etc/ld.so.cache",
+	"/etc/ld.so.conf",
+	"/etc/ld.so.conf.d",
 	"/etc/alternatives",
+	"/etc/ca-certificates",
 	"/etc/ssl/certs",
 	"/etc/mime.types",
 };
@@ -138,6 +141,18 @@ bool peer_may_see(const struct wire_mount *m, const char *path)
 		if (is_below(path, shown[i]))
 			return true;
 	return false;
+}
+
+bool peer_may_see_all(const struct wire_box *spec)
+{
+	for (uint32_t i = 0; i < spec->n_mounts; i++) {
+		const struct wire_mount *m = &spec->mounts[i];
+
+		if ((m->kind == WIRE_BIND || m->kind == WIRE_DEV) &&
+		    !peer_may_see(m, wire_str(&spec->blob, m->source)))
+			return false;
+	}
+	return true;
 }
 
 /* Changes who files are opened as; the keeper's own ids otherwise. */

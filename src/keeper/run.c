@@ -33,6 +33,9 @@
 
 #define CPU_CHECK_MIN_US 5000
 
+/* What init has for ending a block, before the box is ended with it. */
+#define BLOCK_LATE_US 500000
+
 struct box *run_find(struct keeper *k, uint32_t job)
 {
 	for (int i = 0; i < k->top; i++) {
@@ -117,14 +120,15 @@ static int run_fds(const struct wire_box *spec)
 }
 
 /* The time limits; the rest of the work is init's to read. */
-static int read_times(int fd, struct wire_times *ret, struct err *err)
+static int read_times(int fd, struct box *b, struct err *err)
 {
 	struct wire_work head;
 
 	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
 	    head.blob.magic != WIRE_WORK_MAGIC)
 		return err_set(err, EPROTO, "the work has another layout");
-	*ret = head.times;
+	b->times = head.times;
+	b->goes_on = head.blob.flags & WIRE_CONTINUE;
 	return 0;
 }
 
@@ -136,7 +140,7 @@ static int start(struct keeper *k, struct box *b, uint32_t job, const int *fds,
 	int r;
 
 	b->job = job;
-	if (read_times(fds[1], &b->times, err) < 0)
+	if (read_times(fds[1], b, err) < 0)
 		return err_stage(err, "spec");
 	if (b->state == BOX_PARKED && box_configure(k, b, fds[0], err) < 0)
 		return -err->code;
@@ -226,6 +230,27 @@ static void plan_cpu_check(struct keeper *k, struct box *b)
 		       (int64_t)MAX(left / k->cg.n_cpus, CPU_CHECK_MIN_US);
 }
 
+/* The block is over; the box too, unless others are to run all the same. */
+static void end_block(struct keeper *k, struct box *b, enum wire_end end)
+{
+	const struct wire_head head = { WIRE_END_BLOCK, b->job };
+
+	/* It was told to end already: that is the cause. */
+	if (b->kill_at)
+		end = (enum wire_end)b->outcome.end;
+	if (!b->goes_on || end == WIRE_BY_TOTAL || b->block_at) {
+		run_end(k, b, end);
+		return;
+	}
+	b->outcome.end = end;
+	b->outcome.pids_full = cg_box_is_full(&b->cg);
+	b->deadline = 0;
+	b->cpu_check = 0;
+	b->kill_at = 0;
+	b->block_at = clock_us() + BLOCK_LATE_US;
+	(void)io_send(b->sock, &head, sizeof(head), NULL, 0);
+}
+
 static void started(struct keeper *k, struct box *b, int tty)
 {
 	bool first = b->state == BOX_SETUP;
@@ -239,10 +264,14 @@ static void started(struct keeper *k, struct box *b, int tty)
 		plan_cpu_check(k, b);
 	tell(k, b->job, WIRE_STARTED, NULL, &tty, tty >= 0);
 	keeper_moment("started");
+	if (b->is_flooded)
+		end_block(k, b, WIRE_BY_FLOOD);
 	(void)keeper_sweep(k);
 	/* The only one that was born: let go now, not when somebody waits. */
-	if (!k->is_reused)
+	if (first && !k->is_reused) {
 		fd_close(&k->world.init);
+		remains_watch(k, b);
+	}
 }
 
 void box_fill_usage(struct keeper *k, struct box *b, const struct rusage *ru)
@@ -318,8 +347,32 @@ static void over(struct keeper *k, struct box *b)
 		return;
 	tell(k, b->job, WIRE_OVER, &b->outcome, &b->work, b->work >= 0);
 	/* What the box wrote to is then let go of by init, beside us. */
-	box_close_disks(b);
+	box_close_disks(k, b);
 	give_way(k);
+}
+
+static void block_over(struct keeper *k, struct box *b)
+{
+	enum wire_end end = (enum wire_end)b->outcome.end;
+
+	/* It was ended just before, and nothing is to follow. */
+	if (end == WIRE_BY_TOTAL || (end != WIRE_BY_ITSELF && !b->goes_on)) {
+		run_end(k, b, end);
+		return;
+	}
+	box_fill_usage(k, b, NULL);
+	box_look_at_disks(b);
+	/* The next block has its own counts and time. */
+	cg_box_usage(&k->cg, &b->cg, &b->before);
+	b->deadline = 0;
+	b->cpu_check = 0;
+	b->kill_at = 0;
+	b->block_at = 0;
+	b->is_between = true;
+	b->is_flooded = false;
+	tell(k, b->job, WIRE_BLOCK, &b->outcome, NULL, 0);
+	b->outcome.end = WIRE_BY_ITSELF;
+	b->outcome.pids_full = 0;
 }
 
 void run_init_said(struct keeper *k, struct box *b)
@@ -337,13 +390,7 @@ void run_init_said(struct keeper *k, struct box *b)
 			break;
 		case WIRE_BLOCK:
 			take_outcome(b, &msg.outcome);
-			box_fill_usage(k, b, NULL);
-			box_look_at_disks(b);
-			/* The next block has its own counts and time. */
-			cg_box_usage(&k->cg, &b->cg, &b->before);
-			b->deadline = 0;
-			b->cpu_check = 0;
-			tell(k, b->job, WIRE_BLOCK, &b->outcome, NULL, 0);
+			block_over(k, b);
 			break;
 		case WIRE_ENDED:
 		case WIRE_FAILED:
@@ -430,11 +477,29 @@ void run_init_died(struct keeper *k, struct box *b)
 		k->is_over = true;
 }
 
+void run_flooded(struct keeper *k, struct box *b)
+{
+	/* Of a block that is over, or about to be. */
+	if (b->is_between || b->block_at)
+		return;
+	/* Its output may be here before what init says of it. */
+	if (b->state == BOX_RUNNING && b->deadline)
+		end_block(k, b, WIRE_BY_FLOOD);
+	else
+		b->is_flooded = true;
+}
+
+void run_next(struct box *b, const struct wire_head *head)
+{
+	b->is_between = false;
+	(void)io_send(b->sock, head, sizeof(*head), NULL, 0);
+}
+
 static void check_cpu(struct keeper *k, struct box *b)
 {
 	if (cg_box_cpu_us(&k->cg, &b->cg) - b->before.cpu_us >=
 	    b->times.cpu_time_us)
-		run_end(k, b, WIRE_BY_CPU);
+		end_block(k, b, WIRE_BY_CPU);
 	else
 		plan_cpu_check(k, b);
 }
@@ -452,7 +517,22 @@ static void timed_out(struct keeper *k, struct box *b, enum wire_end end,
 		return;
 	}
 	if (!b->kill_at || now >= b->kill_at)
-		run_end(k, b, end);
+		end_block(k, b, end);
+}
+
+static void check_times(struct keeper *k, struct box *b, int64_t now)
+{
+	/* Its end is under way; what else is over now is of the next block. */
+	if (b->block_at) {
+		if (now >= b->block_at)
+			run_end(k, b, (enum wire_end)b->outcome.end);
+	} else if (b->deadline && now >= b->deadline) {
+		timed_out(k, b, WIRE_BY_TIMEOUT, now);
+	} else if (b->total_deadline && now >= b->total_deadline) {
+		timed_out(k, b, WIRE_BY_TOTAL, now);
+	} else if (b->cpu_check && now >= b->cpu_check) {
+		check_cpu(k, b);
+	}
 }
 
 /* Whether its init said that it ends, and is to be helped if it does not. */
@@ -474,12 +554,7 @@ void run_timers(struct keeper *k)
 		}
 		if (b->state != BOX_RUNNING || b->heard)
 			continue;
-		if (b->deadline && now >= b->deadline)
-			timed_out(k, b, WIRE_BY_TIMEOUT, now);
-		else if (b->total_deadline && now >= b->total_deadline)
-			timed_out(k, b, WIRE_BY_TOTAL, now);
-		else if (b->cpu_check && now >= b->cpu_check)
-			check_cpu(k, b);
+		check_times(k, b, now);
 	}
 }
 
@@ -494,6 +569,8 @@ static int64_t next_look(const struct box *b)
 		return next;
 	if (b->kill_at)
 		return b->kill_at;
+	if (b->block_at)
+		return b->block_at;
 	if (b->deadline)
 		next = b->deadline;
 	if (b->total_deadline)

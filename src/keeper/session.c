@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -114,6 +115,7 @@ static int get_ready(struct keeper *k, struct err *err)
 	if (world_own_mounts(&k->world, err) < 0)
 		return err_stage(err, "keeper");
 	k->has_own_mounts = true;
+	shed_open(k);
 	let_go_of_narrow(k);
 	return 0;
 }
@@ -128,6 +130,7 @@ static struct box *find_box(struct keeper *k, const struct wire_ask *ask,
 		b = run_find_parked(k, ids);
 		return b ? b : box_spawn(k, ids, err);
 	}
+	shed_settle(k);
 	if (s->is_used || s->ids.uid != ids.uid || s->ids.gid != ids.gid ||
 	    s->ids.caller != ids.caller) {
 		(void)err_set(err, s->is_used ? EBUSY : EINVAL,
@@ -393,6 +396,7 @@ static void tell_usage(struct keeper *k, const struct box *b, uint32_t token)
 	u->memory_limit = g.memory_limit;
 	u->memory_peak = c.memory_peak;
 	u->inactive_file = g.inactive_file;
+	u->active_file = g.active_file;
 	u->cpu_us = c.cpu_us;
 	u->cpu_user_us = g.cpu_user_us;
 	u->cpu_system_us = g.cpu_system_us;
@@ -501,10 +505,13 @@ void session_request(struct keeper *k, const struct wire_ask *ask, int *fds,
 }
 
 static void is_ready(struct keeper *k, struct box *b,
-		     const struct wire_outcome *o)
+		     const struct wire_outcome *o, int unchanged)
 {
 	if (b->state != BOX_SETUP && b->state != BOX_READY)
 		return;
+	if (unchanged >= 0 && b->unchanged < 0)
+		b->unchanged = fcntl(unchanged, F_DUPFD_CLOEXEC,
+				     KEEPER_FIRST_FD);
 	b->outcome.not_enforced |= o->not_enforced;
 	b->outcome.landlock_abi = o->landlock_abi;
 	b->is_up = true;
@@ -520,7 +527,7 @@ static void take_told(struct keeper *k, struct box *b, struct wire_told *told,
 
 	switch (told->type) {
 	case WIRE_READY:
-		is_ready(k, b, &told->outcome);
+		is_ready(k, b, &told->outcome, n_fds ? fds[0] : NO_FD);
 		break;
 	case WIRE_BEGUN:
 		if (p)
@@ -592,8 +599,10 @@ void session_init_died(struct keeper *k, struct box *b)
 	put_back(k, b, is_closed ? b->may_keep : b->started != 0);
 	layers_done(b);
 	fd_close(&b->hold);
-	/* Only its empty groups and its root are left, and nobody in it. */
+	/* Only its empty groups and mounts are left, and nobody in it. */
 	tell_closed(k, b->job, &b->outcome);
+	/* Who was told is woken on our CPU, and first. */
+	(void)sched_yield();
 	box_release(k, b);
 	ahead_soon(k);
 }

@@ -56,10 +56,10 @@ struct shelf *shelf_take(struct keeper *k, struct box *b, uint32_t number,
 	return s;
 }
 
-static void let_go(struct shelf *s)
+static void let_go(const struct keeper *k, struct shelf *s)
 {
-	while (s->n_disks > 0)
-		fd_close(&s->disks[--s->n_disks]);
+	shed_fds(k, s->disks, s->n_disks);
+	s->n_disks = 0;
 	fd_close(&s->lock);
 	s->number = 0;
 }
@@ -70,14 +70,14 @@ void shelf_forget(struct keeper *k, uint32_t number)
 
 	/* A box that is there has its own hold on it. */
 	if (s)
-		let_go(s);
+		let_go(k, s);
 }
 
 void shelves_close(struct keeper *k)
 {
 	for (int i = 0; i < KEEPER_SHELVES; i++)
 		if (k->shelves[i].number)
-			let_go(&k->shelves[i]);
+			let_go(k, &k->shelves[i]);
 }
 
 /* What a disk is for: where it is mounted, and how large it is (FNV-1a). */

@@ -157,7 +157,7 @@ static int clone_init(struct keeper *k, struct box *b, struct err *err)
 		args.flags |= UAPI_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup;
 	}
-	has_net = net_enter(k) == 0;
+	has_net = net_enter(k, b) == 0;
 	if (!has_net)
 		args.flags |= UAPI_CLONE_NEWNET;
 	b->owns_net = !has_net;
@@ -182,6 +182,8 @@ static int clone_init(struct keeper *k, struct box *b, struct err *err)
 		b->pidfd = NO_FD;
 		return err_errno(err, r, "make namespaces for a box");
 	}
+	if (!has_net)
+		net_hold(k, b);
 	return 0;
 }
 
@@ -387,11 +389,13 @@ static void box_clear(struct box *b)
 	b->pidfd = NO_FD;
 	b->sock = NO_FD;
 	b->lock = NO_FD;
+	b->net = NO_FD;
 	b->work = NO_FD;
 	b->hold = NO_FD;
 	b->store = NO_FD;
 	b->layer_map = NO_FD;
 	b->root = NO_FD;
+	b->unchanged = NO_FD;
 	for (int i = 0; i < CG_ROLES; i++)
 		b->cg.dir[i] = NO_FD;
 }
@@ -438,10 +442,9 @@ struct box *box_spawn_again(struct keeper *k, struct ids ids,
 	return spawn(k, ids, s, err);
 }
 
-void box_close_disks(struct box *b)
+void box_close_disks(const struct keeper *k, struct box *b)
 {
-	for (int i = 0; i < b->n_disks; i++)
-		fd_close(&b->disks[i]);
+	shed_fds(k, b->disks, b->n_disks);
 	b->n_disks = 0;
 	b->work = NO_FD;
 }
@@ -456,13 +459,14 @@ void box_release(struct keeper *k, struct box *b)
 	fd_close(&b->sock);
 	if (b->stays)
 		programs_end(k, b);
-	box_close_disks(b);
+	box_close_disks(k, b);
 	if (cg_box_remove(&k->cg, &b->cg) < 0)
 		k->has_left = true;
 	fd_close(&b->lock);
 	layers_done(b);
-	fd_close(&b->root);
+	shed_fds(k, (int[]){ take_fd(&b->root), take_fd(&b->unchanged) }, 2);
 	fd_close(&b->hold);
+	net_keep(k, b);
 	if (b->spec)
 		(void)munmap((void *)b->spec, b->spec->blob.size);
 	b->spec = NULL;

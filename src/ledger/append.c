@@ -376,7 +376,7 @@ static int append_locked(struct ledger *l, const char *kind,
 	if (r < 0)
 		return r;
 	l->mine = end.seq;
-	if (end.seq - end.sealed >= LEDGER_SEAL_EVERY)
+	if (end.seq - MAX(end.sealed, l->told) >= LEDGER_SEAL_EVERY)
 		l->is_due = true;
 	return 0;
 }
@@ -466,9 +466,14 @@ int ledger_sync(struct ledger *l, struct err *err)
 	return r;
 }
 
-bool ledger_is_seal_due(const struct ledger *l)
+bool ledger_take_seal_due(struct ledger *l)
 {
-	return l->is_due;
+	bool is_due = l->is_due;
+
+	if (is_due)
+		l->told = l->mine;
+	l->is_due = false;
+	return is_due;
 }
 
 void ledger_set_file_size(struct ledger *l, uint64_t size)

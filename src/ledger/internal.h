@@ -15,8 +15,9 @@ struct ledger {
 	uint32_t file;
 	uint64_t file_size;
 	uint64_t mine; /* seq of the last record this handle appended */
-	bool is_due;
-	bool is_over; /* the next line goes over a torn end, not behind it */
+	bool is_due;   /* a seal, and nobody was told yet */
+	uint64_t told; /* seq of the last record when it was */
+	bool is_over;  /* the next line goes over a torn end, not behind it */
 	struct buf line;
 };
 

@@ -13,7 +13,7 @@
  *	...
  *	ledger_append(l, "run.end", members, NULL, &err);
  *	ledger_sync(l, &err);		// now the result may be shown
- *	if (ledger_is_seal_due(l))
+ *	if (ledger_take_seal_due(l))
  *		... start `cordon-desk audit seal --quiet` ...
  *	ledger_close(l);
  *
@@ -79,8 +79,12 @@ int ledger_append_made(struct ledger *l, const char *kind, ledger_make_fn make,
  */
 int ledger_sync(struct ledger *l, struct err *err);
 
-/* Whether the records that this handle appended make a seal due. */
-bool ledger_is_seal_due(const struct ledger *l);
+/*
+ * Whether the records that this handle appended make a seal due. Said once:
+ * then not before as many again are without one, so that who cannot sign does
+ * not try for each record.
+ */
+bool ledger_take_seal_due(struct ledger *l);
 
 /*
  * Where the ledger ends as far as it is on the disk: the number of the file in

@@ -65,6 +65,9 @@ static bool has_crc(void)
 	unsigned int a, b, c, d;
 	int how = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
+	/* Those are younger, and have been asked for. */
+	if (sha256_has_instructions())
+		return true;
 	if (how == 0) {
 		how = __get_cpuid(1, &a, &b, &c, &d) && (c & 1U << 20) ? 2 : 1;
 		__atomic_store_n(&known, how, __ATOMIC_RELAXED);

@@ -25,6 +25,7 @@ enum {
 	CAP_SETPCAP = 8,
 	CAP_NET_BIND_SERVICE = 10,
 	CAP_NET_ADMIN = 12,
+	CAP_NET_RAW = 13,
 	CAP_SYS_ADMIN = 21,
 	CAP_SYS_RESOURCE = 24,
 	CAP_LAST_POSSIBLE = 63,
@@ -56,12 +57,12 @@ bool caps_has_sys_admin(void)
 
 int caps_keep_over_exec(void)
 {
-	static const uint8_t keep[] = { CAP_CHOWN,           CAP_DAC_OVERRIDE,
-					CAP_FOWNER,          CAP_KILL,
-					CAP_SETGID,          CAP_SETUID,
-					CAP_SETPCAP,         CAP_SYS_ADMIN,
-					CAP_SYS_RESOURCE,    CAP_NET_ADMIN,
-					CAP_NET_BIND_SERVICE };
+	static const uint8_t keep[] = {
+		CAP_CHOWN,     CAP_DAC_OVERRIDE,     CAP_FOWNER,
+		CAP_KILL,      CAP_SETGID,           CAP_SETUID,
+		CAP_SETPCAP,   CAP_SYS_ADMIN,        CAP_SYS_RESOURCE,
+		CAP_NET_ADMIN, CAP_NET_BIND_SERVICE, CAP_NET_RAW
+	};
 	struct cap_header head = { CAP_VERSION_3, 0 };
 	struct cap_data data[2];
 	long r = clone_call(SYS_capget, (long)&head, (long)data, 0, 0, 0);

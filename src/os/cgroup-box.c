@@ -160,16 +160,31 @@ static int limit_cpu(int dir, bool v2, const struct cg_limits *l,
 	return put_num(dir, "cpu.cfs_quota_us", l->cpu_quota_us, err);
 }
 
+/*
+ * A version 1 cpuset is empty at first; nobody can enter it then. Where it is
+ * one that balances load, the kernel looks through all of them for scheduling
+ * domains when it gets CPUs and when it goes, which takes a tenth of a
+ * millisecond each. On one CPU there is nothing to balance.
+ */
+static int limit_cpus_v1(int dir, const char *mems, const struct cg_limits *l,
+			 struct err *err)
+{
+	if (l->n_cpus == 1 &&
+	    put(dir, "cpuset.sched_load_balance", "0", err) < 0)
+		return -err->code;
+	if (put(dir, "cpuset.mems", mems, err) < 0)
+		return -err->code;
+	return put_cpus(dir, l, err);
+}
+
 static int limit_cpus(const struct cg_tree *tree, int dir,
 		      const struct cg_limits *l, struct err *err)
 {
 	if (dir < 0)
 		return 0;
-	/* A version 1 cpuset is empty at first; nobody can enter it then. */
-	if (!tree->role[CG_CPUSET].v2 &&
-	    put(dir, "cpuset.mems", tree->mems, err) < 0)
-		return -err->code;
-	return put_cpus(dir, l, err);
+	return tree->role[CG_CPUSET].v2
+		       ? put_cpus(dir, l, err)
+		       : limit_cpus_v1(dir, tree->mems, l, err);
 }
 
 int cg_box_limit(const struct cg_tree *tree, const struct cg_box *box,
@@ -350,6 +365,8 @@ void cg_box_gauge(const struct cg_tree *tree, const struct cg_box *box,
 	ret->inactive_file = cg_keyed(mem, "memory.stat",
 				      v2 ? "inactive_file"
 					 : "total_inactive_file");
+	ret->active_file = cg_keyed(mem, "memory.stat",
+				    v2 ? "active_file" : "total_active_file");
 	ret->pids = cg_single(box->dir[CG_PIDS], "pids.current");
 	ret->pids_limit = cg_single(box->dir[CG_PIDS], "pids.max");
 	gauge_cpu(tree, box, ret);

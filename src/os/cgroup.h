@@ -140,7 +140,7 @@ int cg_box_remove(const struct cg_tree *tree, struct cg_box *box);
 
 /* What the box uses now, for people who watch it. */
 struct cg_gauge {
-	uint64_t memory, memory_limit, inactive_file;
+	uint64_t memory, memory_limit, inactive_file, active_file;
 	uint64_t cpu_user_us, cpu_system_us;
 	uint64_t throttled, throttled_us, periods;
 	uint64_t pids, pids_limit;

@@ -18,10 +18,13 @@ int mnt_new(const char *type, const char *const (*opt)[2], int n, uint64_t attr,
 		return err_errno(err, errno, "open file system type '%s'",
 				 type);
 	for (int i = 0; i < n; i++)
-		if (sys_fsconfig(fs, UAPI_FSCONFIG_SET_STRING, opt[i][0],
-				 opt[i][1]) < 0)
+		if (sys_fsconfig(fs,
+				 opt[i][1] ? UAPI_FSCONFIG_SET_STRING
+					   : UAPI_FSCONFIG_SET_FLAG,
+				 opt[i][0], opt[i][1]) < 0)
 			return err_errno(err, errno, "set '%s=%s' of %s",
-					 opt[i][0], opt[i][1], type);
+					 opt[i][0],
+					 opt[i][1] ? opt[i][1] : "yes", type);
 	if (sys_fsconfig(fs, UAPI_FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
 		return err_errno(err, errno, "create a %s", type);
 	mnt = sys_fsmount(fs, (unsigned int)attr);
@@ -42,6 +45,9 @@ int mnt_tmpfs(const struct mnt_tmpfs *opt, struct err *err)
 		{ "uid", uid },   { "gid", gid },
 	};
 
+	/* To tmpfs(5), 0 is no bound at all. */
+	if (opt->size == 0 || opt->inodes == 0)
+		return err_set(err, EINVAL, "a tmpfs without a size");
 	(void)snprintf(size, sizeof(size), "%llu",
 		       (unsigned long long)opt->size);
 	(void)snprintf(inodes, sizeof(inodes), "%llu",

@@ -27,7 +27,8 @@ struct mnt_tmpfs {
 /* A new tmpfs, detached. */
 int mnt_tmpfs(const struct mnt_tmpfs *opt, struct err *err);
 
-/* A new file system of `type` with `n` pairs of options, detached. */
+/* A new file system of `type` with `n` pairs of options (NULL: a flag),
+ * detached. */
 int mnt_new(const char *type, const char *const (*opt)[2], int n, uint64_t attr,
 	    struct err *err);
 

@@ -49,6 +49,29 @@
 #define SYS_landlock_restrict_self  446
 #endif
 
+/* sched_setattr(2), as far as tasks without a deadline have it */
+struct uapi_sched_attr {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime; /* the length of a slice, in nanoseconds */
+	uint64_t deadline;
+	uint64_t period;
+};
+
+static inline int sys_sched_getattr(pid_t pid, struct uapi_sched_attr *ret)
+{
+	return (int)syscall(SYS_sched_getattr, pid, ret, sizeof(*ret), 0);
+}
+
+static inline int sys_sched_setattr(pid_t pid,
+				    const struct uapi_sched_attr *attr)
+{
+	return (int)syscall(SYS_sched_setattr, pid, attr, 0);
+}
+
 /* clone3(2) */
 #define UAPI_CLONE_FILES          0x00000400ULL
 #define UAPI_CLONE_VM             0x00000100ULL

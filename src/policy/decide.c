@@ -129,6 +129,12 @@ static bool is_named(const struct policy *p, const char *path, const char *tree)
 	return false;
 }
 
+/* As whoever asked for it calls it. */
+static const char *word_of(const struct request_mount *m)
+{
+	return m->word ? m->word : "volume";
+}
+
 static bool never_by_path(struct decider *d, const struct request_mount *m)
 {
 	for (const struct never_path *n = never_paths; n->path; n++) {
@@ -140,9 +146,9 @@ static bool never_by_path(struct decider *d, const struct request_mount *m)
 		     is_named(d->p, m->path, n->is_deep ? n->path : NULL)))
 			continue;
 		return deny(d,
-			    "volume '%s': %s (%s) is never mounted into a "
+			    "%s '%s': %s (%s) is never mounted into a "
 			    "box%s",
-			    m->source, n->path, n->why,
+			    word_of(m), m->source, n->path, n->why,
 			    n->may_name ? ", unless a policy's mount_roots "
 					  "names it"
 					: "");
@@ -157,40 +163,40 @@ static bool never_by_facts(struct decider *d, const struct request_mount *m)
 
 	if (m->is_special)
 		return deny(d,
-			    "volume '%s': a unix socket, device or pipe is "
+			    "%s '%s': a unix socket, device or pipe is "
 			    "never mounted into a box",
-			    m->source);
+			    word_of(m), m->source);
 	if (m->is_state || m->holds_state)
 		return deny(d,
-			    "volume '%s': Cordon's own state %s never "
+			    "%s '%s': Cordon's own state %s never "
 			    "mounted into a box",
-			    m->source,
+			    word_of(m), m->source,
 			    m->is_state ? "is" : "lies in it, and is");
 	if (m->is_policy)
 		return deny(d,
-			    "volume '%s': the policy file is never mounted "
+			    "%s '%s': the policy file is never mounted "
 			    "into a box",
-			    m->source);
+			    word_of(m), m->source);
 	if (m->is_home && !is_named(d->p, m->path, NULL))
 		return deny(d,
-			    "volume '%s': a home directory is never mounted "
+			    "%s '%s': a home directory is never mounted "
 			    "into a box, unless a policy's mount_roots names "
 			    "it; mount a directory in it",
-			    m->source);
+			    word_of(m), m->source);
 	if (credential && !is_named(d->p, m->path, NULL))
 		return deny(d,
-			    "volume '%s': it holds credentials ('%s'), and "
+			    "%s '%s': it holds credentials ('%s'), and "
 			    "such a directory is never mounted into a box, "
 			    "unless a policy's mount_roots names it",
-			    m->source, credential);
+			    word_of(m), m->source, credential);
 	if (m->is_rw && never_made_at(m->path))
 		return deny(d,
-			    "volume '%s' cannot be writable: tools of the "
+			    "%s '%s' cannot be writable: tools of the "
 			    "host obey '%s'",
-			    m->source, never_made_at(m->path));
+			    word_of(m), m->source, never_made_at(m->path));
 	if (m->is_rw && m->not_protected)
-		return deny(d, "volume '%s' cannot be writable: %s", m->source,
-			    m->not_protected);
+		return deny(d, "%s '%s' cannot be writable: %s", word_of(m),
+			    m->source, m->not_protected);
 	return true;
 }
 
@@ -211,21 +217,21 @@ static bool mount_is_given(struct decider *d, const struct request_mount *m)
 		if (!m->is_rw || policy_may_write(p, m->target))
 			return true;
 		return deny(d,
-			    "volume '%s' may not be writable at '%s' (%s:%u: "
+			    "%s '%s' may not be writable at '%s' (%s:%u: "
 			    "sandbox.writable)",
-			    m->source, m->target, p->writable.at.file,
-			    p->writable.at.line);
+			    word_of(m), m->source, m->target,
+			    p->writable.at.file, p->writable.at.line);
 	}
 	if (p->mount_roots.is_stated)
 		return deny(d,
-			    "volume '%s' is not below a directory that may be "
+			    "%s '%s' is not below a directory that may be "
 			    "mounted (%s:%u: sandbox.mount_roots)",
-			    m->source, p->mount_roots.at.file,
+			    word_of(m), m->source, p->mount_roots.at.file,
 			    p->mount_roots.at.line);
 	return deny(d,
-		    "volume '%s' is not given: %s states neither "
+		    "%s '%s' is not given: %s states neither "
 		    "sandbox.mount_roots nor this mount",
-		    m->source, file_of(p));
+		    word_of(m), m->source, file_of(p));
 }
 
 static bool decide_mounts(struct decider *d)
@@ -289,6 +295,18 @@ bool policy_gives_place(const struct policy *p, const char *place)
 				     : is_root_writable(p);
 }
 
+/* As a number: lowered if nobody asked for it, or if that is what is done. */
+static bool decide_size(struct decider *d, const struct request_place *place,
+			uint64_t top)
+{
+	if (place->size <= top)
+		return true;
+	if (!place->ret_size || (place->is_stated && !d->req->clamps))
+		return false;
+	*place->ret_size = top;
+	return true;
+}
+
 static bool decide_place(struct decider *d, const struct request_place *place)
 {
 	static const char *const usual[] = { "/tmp", "/workspace", "/dev/shm" };
@@ -299,7 +317,7 @@ static bool decide_place(struct decider *d, const struct request_place *place)
 	for (size_t i = 0; i < p->n_tmpfs; i++) {
 		if (strcmp(p->tmpfs[i].name, place->path) != 0)
 			continue;
-		if (place->size > p->tmpfs[i].size)
+		if (!decide_size(d, place, p->tmpfs[i].size))
 			return deny(d,
 				    "%s of %" PRIu64 " bytes is above the "
 				    "ceiling %s (%s:%u: sandbox.tmpfs)",
@@ -308,7 +326,7 @@ static bool decide_place(struct decider *d, const struct request_place *place)
 		return true;
 	}
 	if (!p->writable.is_stated && is_root_writable(p)) {
-		if (!disk->is_stated || place->size <= disk->value)
+		if (!disk->is_stated || decide_size(d, place, disk->value))
 			return true;
 		return deny(d,
 			    "%s of %" PRIu64 " bytes is above the ceiling %s "

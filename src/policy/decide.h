@@ -26,6 +26,7 @@ struct request_number {
 };
 
 struct request_mount {
+	const char *word;   /* what it is for; NULL: a volume */
 	const char *source; /* as given */
 	const char *path;   /* resolved: no links in it */
 	const char *target; /* in the box */
@@ -44,6 +45,9 @@ struct request_mount {
 struct request_place {
 	const char *path;
 	uint64_t size;
+	bool is_stated; /* the size was asked for, rather than a default */
+	/* Where a size goes that is lowered; NULL: what is above is denied. */
+	uint64_t *ret_size;
 };
 
 struct policy_request {

@@ -96,7 +96,7 @@ static int check_line(const struct flat_line *l)
 			return -EINVAL;
 	}
 	if (strcmp(l->value, "[]") == 0 && grammar_form(g, GRAMMAR_LIST))
-		return 0;
+		return grammar_form(g, GRAMMAR_LIST)->is_filled ? -EINVAL : 0;
 	if (strcmp(l->value, "{}") == 0 &&
 	    (g->kind == GRAMMAR_MAP || g->kind == GRAMMAR_DICT))
 		return 0;

@@ -38,6 +38,12 @@
 	static const struct grammar name_ = { .kind = GRAMMAR_LIST,            \
 					      .takes = (takes_),               \
 					      .item = &(item_) }
+/* Where no item would mean anything, or make the rule do nothing. */
+#define FILLED(name_, takes_, item_)                                           \
+	static const struct grammar name_ = { .kind = GRAMMAR_LIST,            \
+					      .takes = (takes_),               \
+					      .item = &(item_),                \
+					      .is_filled = true }
 #define MAP(name_, takes_, keys_)                                              \
 	static const struct grammar name_ = { .kind = GRAMMAR_MAP,             \
 					      .takes = (takes_),               \
@@ -70,6 +76,17 @@ static int size_or_none(const char *t, uint64_t *ret)
 	return 0;
 }
 
+/* Of an hour, where each of the units has a whole number. */
+static int rate_number(const char *t, uint64_t *ret)
+{
+	uint32_t seconds = 1;
+	int r = value_rate(t, ret, &seconds);
+
+	if (r == 0)
+		*ret *= 3600 / seconds;
+	return r;
+}
+
 #define RE_TIME "^[0-9.]+(us|ms|s|m|min|h)?$"
 #define RE_SIZE "^[0-9.]+[kKmMgGtT]?[bB]?$"
 
@@ -77,8 +94,11 @@ NUMBER(g_time, "a time such as 30s, 500ms or 2m", value_is_time,
        num_parse_duration, RE_TIME);
 NUMBER(g_size, "a size such as 64m, 1g or a number of bytes", value_is_size,
        num_parse_size, RE_SIZE);
-NUMBER(g_size_or_none, "a size such as 64m, or none", value_is_size_or_none,
-       size_or_none, "^(none|[0-9.]+[kKmMgGtT]?[bB]?)$");
+/* Where 0 would be no bound at all: of a quota, a log, a file system. */
+NUMBER(g_some, "a size of at least 1 byte such as 64m or 1g", value_is_some,
+       num_parse_size, RE_SIZE);
+NUMBER(g_size_or_none, "a size of at least 1 byte such as 64m, or none",
+       value_is_size_or_none, size_or_none, "^(none|[0-9.]+[kKmMgGtT]?[bB]?)$");
 NUMBER(g_memory, "a size of at least 1m, such as 256m or 1g", value_is_memory,
        num_parse_size, RE_SIZE);
 NUMBER(g_cpus, "a number of CPUs such as 0.5 or 2", value_is_cpus,
@@ -96,13 +116,19 @@ SCALAR(g_box_path, "an absolute path in the box, such as /workspace",
 SCALAR(g_host_path, "a path on this machine", value_is_host_path, NULL);
 SCALAR(g_env_name, "the name of a variable, such as LANG", value_is_env_name,
        "^[A-Za-z_][A-Za-z0-9_]*$");
+SCALAR(g_secret_name,
+       "the name of a variable, such as API_TOKEN, and none that Cordon sets "
+       "for its authority, such as SSL_CERT_FILE",
+       value_is_secret_name, "^[A-Za-z_][A-Za-z0-9_]*$");
 SCALAR(g_image, "'host', or a name, glob or digest of an image", value_is_image,
        NULL);
 SCALAR(g_host,
        "a host such as api.example.org, '*.example.org', an address or a CIDR",
        value_is_host, NULL);
-SCALAR(g_port, "a port from 1 to 65535", value_is_port, "^[0-9]+$");
-SCALAR(g_method, "an HTTP method such as GET", value_is_method, "^[A-Z]+$");
+SCALAR(g_port, "a port from 1 to 65535, but not 53: names are the gate's",
+       value_is_port, "^[0-9]+$");
+SCALAR(g_method, "a method that the gate lets through: " VALUE_METHODS(", "),
+       value_is_method, "^(" VALUE_METHODS("|") ")$");
 SCALAR(g_url_path, "a path such as '/repos/**'", value_is_url_path, "^/");
 SCALAR(g_header, "the name of an HTTP header", value_is_header, NULL);
 SCALAR(g_format, "a text with {} in it, such as 'Bearer {}'", value_is_format,
@@ -112,7 +138,7 @@ SCALAR(g_reached, "ADDRESS or ADDRESS:PORT, such as 127.0.0.1:8443",
 SCALAR(g_field, "the name of a field: letters, digits, '.', '_' and '-'",
        value_is_field, "^[A-Za-z0-9._-]+$");
 NUMBER(g_rate, "new connections a minute, or N/s, N/m, N/h", value_is_rate,
-       value_rate, "^[0-9]+(/[smh])?$");
+       rate_number, "^[0-9]+(/[smh])?$");
 NUMBER(g_connections, "a number from 1 to 65535", value_is_connections,
        plain_number, "^[0-9]+$");
 NUMBER(g_wait, "a time of at most 1h such as 30s, or 0: it fails at once",
@@ -194,7 +220,7 @@ LIST(g_mounts, "a list of {from: DIR, to: PATH, mode: ro}", g_mount);
 
 static const struct grammar g_tmpfs = { .kind = GRAMMAR_DICT,
 					.takes = "a map of paths to sizes",
-					.item = &g_size,
+					.item = &g_some,
 					.check_key = value_is_box_path,
 					.key_takes = "an absolute path" };
 static const struct grammar g_env = { .kind = GRAMMAR_DICT,
@@ -213,7 +239,7 @@ static const struct grammar_key sandbox_keys[] = {
 	{ "cpus", &g_cpus, false, "CPU quota" },
 	{ "pids", &g_pids, false, "processes and threads" },
 	{ "output", &g_size, false, "kept of each stream" },
-	{ "disk", &g_size, false, "workspace and scratch layer" },
+	{ "disk", &g_some, false, "workspace and scratch layer" },
 	{ "files", &g_files, false, "open files of each process" },
 	{ "user", &g_user, false, "the user in the box" },
 	{ "read_only", &g_tight_true, false, "the root file system" },
@@ -234,11 +260,11 @@ MAP(g_sandbox, "a map of limits and permissions of the box", sandbox_keys);
 
 /* network */
 
-LIST(g_ports, "a list of ports", g_port);
-LIST(g_methods, "a list of HTTP methods", g_method);
-LIST(g_url_paths, "a list of paths", g_url_path);
+FILLED(g_ports, "a list of ports, such as [443]", g_port);
+FILLED(g_methods, "a list of HTTP methods, such as [GET]", g_method);
+FILLED(g_url_paths, "a list of paths, such as ['/repos/**']", g_url_path);
 static const struct grammar_key secret_keys[] = {
-	{ "env", &g_env_name, true, "the variable of the host that has it" },
+	{ "env", &g_secret_name, true, "the variable of the host that has it" },
 	{ "header", &g_header, false,
 	  "the header it is put into; '*': any that has the placeholder" },
 	{ "query", &g_field, false, "the field of the query it is put into" },
@@ -258,7 +284,7 @@ static const struct grammar_key host_keys[] = {
 	{ "methods", &g_methods, false, "HTTP methods, and WEBSOCKET" },
 	{ "paths", &g_url_paths, false, "HTTP paths" },
 	{ "secret", &g_secret, false, "sent to this host only" },
-	{ "bytes", &g_size, false, "both ways, in the life of a box" },
+	{ "bytes", &g_some, false, "both ways, in the life of a box" },
 	{ "connections", &g_connections, false, "at the same time" },
 	{ "rate", &g_rate, false, "new connections a minute, or N/s, N/h" },
 	END,
@@ -335,7 +361,7 @@ static const struct grammar_key tool_sandbox_keys[] = {
 	{ "cpus", &g_cpus, false, NULL },
 	{ "pids", &g_pids, false, NULL },
 	{ "output", &g_size, false, NULL },
-	{ "disk", &g_size, false, NULL },
+	{ "disk", &g_some, false, NULL },
 	{ "files", &g_files, false, NULL },
 	END,
 };
@@ -368,9 +394,10 @@ static const struct grammar g_matches = {
 	.kind = GRAMMAR_LIST,
 	.takes = "a list of secrets, host_paths, urls, or {regex: TEXT}",
 	.item = &g_match,
+	.is_filled = true,
 	.other = &g_regex
 };
-LIST(g_roles, "a list of user, assistant, tool, system", g_role);
+FILLED(g_roles, "a list of user, assistant, tool, system", g_role);
 static const struct grammar_key filter_keys[] = {
 	{ "on", &g_roles, true, "whose messages" },
 	{ "match", &g_matches, true, "what is looked for" },
@@ -383,6 +410,7 @@ LIST(g_filters, "a list of filters", g_filter);
 
 /* approvals, images, docker, ledger */
 
+/* None: whatever would ask, denies. */
 LIST(g_askers, "a list of terminal, store", g_asker);
 LIST(g_kinds, "a list of commands, code", g_kind);
 LIST(g_code_classes, "a list of contained", g_code_class);
@@ -421,7 +449,7 @@ static const struct grammar_key docker_keys[] = {
 	  "in writable volumes; sweep: those that lead out are removed when "
 	  "the box is dead" },
 	{ "exec", &g_exec, false, NULL },
-	{ "log_max", &g_size, false, NULL },
+	{ "log_max", &g_some, false, NULL },
 	END,
 };
 MAP(g_docker, "a map of settings of the Docker face", docker_keys);
@@ -565,6 +593,19 @@ static int rank(const struct grammar *g, const char *text)
 	return i;
 }
 
+/* Two that are the same in an hour may let in another number at once. */
+static int compare_bursts(const char *a, const char *b, int in_an_hour)
+{
+	uint32_t seconds;
+	uint64_t x = 0;
+	uint64_t y = 0;
+
+	if (value_rate(a, &x, &seconds) < 0 ||
+	    value_rate(b, &y, &seconds) < 0 || x > y)
+		return 1;
+	return x < y && in_an_hour == 0 ? -1 : in_an_hour;
+}
+
 int grammar_compare(const struct grammar *g, const char *a, const char *b)
 {
 	uint64_t x = 0;
@@ -573,6 +614,8 @@ int grammar_compare(const struct grammar *g, const char *a, const char *b)
 	if (g->number) {
 		if (g->number(a, &x) < 0 || g->number(b, &y) < 0)
 			return 1;
+		if (g == &g_rate)
+			return compare_bursts(a, b, (x > y) - (x < y));
 		if (x == y)
 			return g == &g_isolation && strcmp(a, b) != 0;
 		return x < y ? -1 : 1;

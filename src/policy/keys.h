@@ -41,7 +41,12 @@ struct grammar {
 	/* Maps: exactly one of these keys must be there; NULL-ended. */
 	const char *const *one_of;
 
-	const struct grammar *item;         /* lists, dicts */
+	const struct grammar *item; /* lists, dicts */
+	/*
+	 * Lists where none would be read as all, or take the rule's effect
+	 * away: at least one item.
+	 */
+	bool is_filled;
 	bool (*check_key)(const char *key); /* dicts */
 	const char *key_takes;
 

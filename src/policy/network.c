@@ -133,6 +133,19 @@ void network_judge(const struct policy *p, const char *endpoint,
 		    "no rule of network.allow names this host and port");
 }
 
+const struct policy_host *network_next(const struct policy *p,
+				       const char *endpoint,
+				       const struct policy_host *after)
+{
+	size_t from = after ? (size_t)(after - p->allow_hosts) + 1 : 0;
+	char host[256];
+	uint16_t port;
+
+	if (value_target(endpoint, host, &port) < 0)
+		return NULL;
+	return find(p->allow_hosts + from, p->n_allow_hosts - from, host, port);
+}
+
 bool network_gives(const struct policy *p, const char *secret,
 		   const char *endpoint)
 {

@@ -18,6 +18,14 @@ struct network_judgement {
 void network_judge(const struct policy *p, const char *endpoint,
 		   struct network_judgement *ret);
 
+/*
+ * The next rule of network.allow behind `after` (NULL: the first) that names
+ * all of it, NULL: none. Requests that are read may use each of them.
+ */
+const struct policy_host *network_next(const struct policy *p,
+				       const char *endpoint,
+				       const struct policy_host *after);
+
 /* Whether everything that `host` (or pattern, or block) means is in `rule`. */
 bool network_covers(const char *rule, const char *host);
 

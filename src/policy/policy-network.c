@@ -68,6 +68,16 @@ static void read_quota(struct typed_reader *r, const char *top, const char *key,
 		(void)typed_fail(r, &at, "a number cannot be read");
 }
 
+static void read_rate(struct typed_reader *r, const char *top,
+		      struct policy_host *ret)
+{
+	const struct flat_line *l = typed_get(r, top, "rate");
+	const struct origin at = origin_of(l);
+
+	if (l && value_rate(l->value, &ret->rate, &ret->rate_seconds) < 0)
+		(void)typed_fail(r, &at, "a rate cannot be read");
+}
+
 static int parse_count(const char *text, uint64_t *ret)
 {
 	return num_parse(text, 65535, ret);
@@ -85,9 +95,10 @@ static void read_host(struct typed_reader *r, const char *top, void *item)
 	typed_list(r, top, "methods", &ret->methods);
 	typed_list(r, top, "paths", &ret->paths);
 	read_secret(r, top, ret);
+	ret->has_bytes = typed_get(r, top, "bytes") != NULL;
 	read_quota(r, top, "bytes", num_parse_size, &ret->bytes);
 	read_quota(r, top, "connections", parse_count, &ret->connections);
-	read_quota(r, top, "rate", value_rate, &ret->rate);
+	read_rate(r, top, ret);
 }
 
 static void read_value(struct typed_reader *r, const char *top, const char *key,

@@ -92,9 +92,11 @@ struct policy_host {
 	const char *secret_format;
 	const char *secret_query;
 	const char *secret_body;
-	uint64_t bytes; /* these three: 0: no ceiling */
-	uint64_t connections;
-	uint64_t rate; /* new connections a minute */
+	bool has_bytes; /* a quota is stated: also one of 0 holds */
+	uint64_t bytes;
+	uint64_t connections; /* these two: 0: no ceiling */
+	uint64_t rate;        /* new connections in so many seconds: */
+	uint32_t rate_seconds;
 	struct origin at;
 };
 

@@ -45,16 +45,26 @@ bool value_is_size(const char *t)
 	return num_parse_size(t, &n) == 0;
 }
 
+static bool is_size_from(const char *t, uint64_t least)
+{
+	uint64_t n;
+
+	return num_parse_size(t, &n) == 0 && n >= least;
+}
+
+bool value_is_some(const char *t)
+{
+	return is_size_from(t, 1);
+}
+
 bool value_is_size_or_none(const char *t)
 {
-	return strcmp(t, "none") == 0 || value_is_size(t);
+	return strcmp(t, "none") == 0 || value_is_some(t);
 }
 
 bool value_is_memory(const char *t)
 {
-	uint64_t n;
-
-	return num_parse_size(t, &n) == 0 && n >= 1 << 20;
+	return is_size_from(t, 1 << 20);
 }
 
 bool value_is_cpus(const char *t)
@@ -305,7 +315,7 @@ bool value_is_port(const char *t)
 {
 	uint64_t n;
 
-	return num_parse(t, 65535, &n) == 0 && n > 0;
+	return num_parse(t, 65535, &n) == 0 && n > 0 && n != VALUE_DNS_PORT;
 }
 
 int value_endpoint(const char *t, char *ret_host, uint16_t *ret_port)
@@ -405,15 +415,24 @@ bool value_is_reached(const char *t)
 	       value_address(host, address) == 0 && !never_reached(address);
 }
 
-int value_rate(const char *t, uint64_t *ret)
+bool value_is_secret_name(const char *t)
+{
+#define TRUST_NAME(name, is_more) name,
+	static const char *const ours[] = { VALUE_TRUST_NAMES(TRUST_NAME) };
+#undef TRUST_NAME
+
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		if (strcmp(t, ours[i]) == 0)
+			return false;
+	return value_is_env_name(t);
+}
+
+int value_rate(const char *t, uint64_t *ret_count, uint32_t *ret_seconds)
 {
 	static const struct {
 		const char *unit;
-		uint64_t times;
-		uint64_t parts;
-	} units[] = {
-		{ "", 1, 1 }, { "/m", 1, 1 }, { "/s", 60, 1 }, { "/h", 1, 60 }
-	};
+		uint32_t seconds;
+	} units[] = { { "", 60 }, { "/m", 60 }, { "/s", 1 }, { "/h", 3600 } };
 	size_t len = strspn(t, DIGITS);
 	char digits[16];
 	uint64_t n;
@@ -422,21 +441,23 @@ int value_rate(const char *t, uint64_t *ret)
 		return -EINVAL;
 	memcpy(digits, t, len);
 	digits[len] = '\0';
-	if (num_parse(digits, 1000000, &n) < 0)
+	if (num_parse(digits, 1000000, &n) < 0 || n == 0)
 		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (strcmp(t + len, units[i].unit) == 0) {
-			*ret = n * units[i].times / units[i].parts;
-			return *ret > 0 ? 0 : -EINVAL;
+			*ret_count = n;
+			*ret_seconds = units[i].seconds;
+			return 0;
 		}
 	return -EINVAL;
 }
 
 bool value_is_rate(const char *t)
 {
+	uint32_t seconds;
 	uint64_t n;
 
-	return value_rate(t, &n) == 0;
+	return value_rate(t, &n, &seconds) == 0;
 }
 
 bool value_is_connections(const char *t)
@@ -461,7 +482,12 @@ bool value_is_field(const char *t)
 
 bool value_is_method(const char *t)
 {
-	return only(t, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", 32);
+	static const char all[] = VALUE_METHODS("\0");
+
+	for (const char *m = all; m < all + sizeof(all); m += strlen(m) + 1)
+		if (strcmp(m, t) == 0)
+			return true;
+	return false;
 }
 
 bool value_is_url_path(const char *t)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/num.h"
 #include "base/util.h"
 #include "box/recorder.h"
 #include "serve/daemon.h"
@@ -52,6 +53,17 @@ static uint64_t asked(const struct cordon_spec *s, enum policy_number n)
 	return 0;
 }
 
+/* A number, or a text that is none ("0-7", "unlimited"). */
+static void put_amount(struct json *j, const char *name, const char *text)
+{
+	uint64_t n;
+
+	if (num_parse(text, INT64_MAX, &n) == 0)
+		json_int(j, name, (int64_t)n);
+	else
+		json_str(j, name, text);
+}
+
 static void put_clamped(struct json *j, const struct guard *g)
 {
 	json_open(j, "clamped", '[');
@@ -66,11 +78,39 @@ static void put_clamped(struct json *j, const struct guard *g)
 		json_int(j, "given", (int64_t)g->verdict.numbers[i]);
 		json_close(j, '}');
 	}
+	for (size_t i = 0; i + 2 < g->lowered.n; i += 3) {
+		json_open(j, NULL, '{');
+		json_str(j, "name", g->lowered.v[i]);
+		put_amount(j, "asked", g->lowered.v[i + 1]);
+		put_amount(j, "given", g->lowered.v[i + 2]);
+		json_close(j, '}');
+	}
 	json_close(j, ']');
 }
 
-static int put_start(struct json *j, const struct answer *a,
-		     const struct cordon_spec *s, struct err *err)
+static void put_decision(struct json *j, const struct answer *a,
+			 const struct record_decision *d)
+{
+	json_str(j, "decision", d->decision);
+	if (d->rule)
+		json_str(j, "rule", d->rule);
+	if (d->reason)
+		json_str(j, "reason", d->reason);
+	if (a->guard->was_asked)
+		json_bool(j, "asked", true);
+}
+
+/* A document of its own, on the next line. */
+static void add_line(struct buf *out, const char *text)
+{
+	struct json j = { .out = out };
+
+	(void)buf_add(out, "\n", 1);
+	json_raw(&j, NULL, text);
+}
+
+static char *make_start(const struct answer *a, const struct cordon_spec *s,
+			const struct record_decision *d, struct err *err)
 {
 	const struct record_of of = { .run = a->request->run,
 				      .box = a->request->box[0]
@@ -78,22 +118,8 @@ static int put_start(struct json *j, const struct answer *a,
 						     : NULL,
 				      .face = a->request->face,
 				      .peer = a->peer };
-	struct record_decision d;
-	_cleanup_free_ char *start = NULL;
 
-	record_decision_of(&d, a->guard, a->refused, a->why);
-	json_str(j, "decision", d.decision);
-	if (d.rule)
-		json_str(j, "rule", d.rule);
-	if (d.reason)
-		json_str(j, "reason", d.reason);
-	if (a->guard->was_asked)
-		json_bool(j, "asked", true);
-	start = recorder_start_members(s, &of, &d, err);
-	if (!start)
-		return -err->code;
-	json_raw(j, "start", start);
-	return 0;
+	return recorder_start_members(s, &of, d, err);
 }
 
 /* What a later exec can find there. */
@@ -112,17 +138,22 @@ int answer_make(const struct answer *a, struct buf *out, struct err *err)
 	const struct cordon_spec *s = a->guard->spec ? a->guard->spec
 						     : a->guard->given;
 	_cleanup_free_ char *spec = cordon_spec_json(s);
+	_cleanup_free_ char *start = NULL;
 	struct json j = { .out = out };
+	struct record_decision d;
 
 	buf_init(out, MAX_ANSWER);
 	if (!spec)
 		return err_set(err, ENOMEM, "out of memory");
+	record_decision_of(&d, a->guard, a->refused, a->why);
+	start = make_start(a, s, &d, err);
+	if (!start)
+		return -err->code;
 	json_open(&j, NULL, '{');
-	json_raw(&j, "spec", spec);
+	json_str(&j, "image", spec_image_name(s));
 	put_warnings(&j, a);
 	put_clamped(&j, a->guard);
-	if (put_start(&j, a, s, err) < 0)
-		return -err->code;
+	put_decision(&j, a, &d);
 	json_bool(&j, "keep_output",
 		  policy_list_has(&a->guard->policy->keep_text, "output"));
 	put_programs(&j, s);
@@ -132,6 +163,8 @@ int answer_make(const struct answer *a, struct buf *out, struct err *err)
 	if (a->refused)
 		json_str(&j, "message", a->why->text);
 	json_close(&j, '}');
+	add_line(out, spec);
+	add_line(out, start);
 	return out->error ? err_set(err, -out->error, "the answer is too long")
 			  : 0;
 }

@@ -24,7 +24,11 @@ struct answer {
 	const struct sweep_who *who; /* may be NULL */
 };
 
-/* 0 or -errno; the caller releases the buffer. */
+/*
+ * 0 or -errno; the caller releases the buffer. Three lines, each a document:
+ * what the front looks at, the spec, and the record of the start. The last two
+ * it hands on as they are.
+ */
 int answer_make(const struct answer *a, struct buf *out, struct err *err);
 
 /* The same for a request to sweep: what was found. */

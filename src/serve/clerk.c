@@ -266,7 +266,7 @@ static void keep_books(struct ledger *l, int sock, int parent)
 			goes_on &= gather(l, sock, &g);
 			settle(l, sock, &g);
 		} while (g.n == MAX_GROUP);
-		if (ledger_is_seal_due(l))
+		if (ledger_take_seal_due(l))
 			(void)send(parent, "s", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 }

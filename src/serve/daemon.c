@@ -28,15 +28,12 @@
 #include "base/say.h"
 #include "base/util.h"
 #include "box/root-host.h"
+#include "os/slice.h"
 #include "serve/daemon.h"
+#include "serve/gate-ask.h"
 
 #define DRAIN_US  15000000
 #define MINUTE_US 60000000
-
-static const char *const part_names[] = {
-	[PART_KEEPER] = "keeper", [PART_CLERK] = "clerk", [PART_FRONT] = "front"
-};
-_Static_assert(ARRAY_SIZE(part_names) == PARTS, "a name for each");
 
 static struct daemon daemon_;
 
@@ -57,6 +54,8 @@ static void reload(struct daemon *d)
 		if (d->front >= 0)
 			(void)rules_tell(d);
 		questions_end(d, "the policy was read again; ask once more");
+		gate_ask_again(d);
+		rules_say(d);
 	}
 	notify("READY=1");
 }
@@ -183,7 +182,7 @@ static bool on_front(struct daemon *d)
 enum { POLL_SIGNALS, POLL_FRONT, POLL_LEDGER, POLL_GATES, POLL_PARTS };
 #define POLL_ERRANDS (POLL_PARTS + PARTS)
 #define POLL_ASKED   (POLL_ERRANDS + 2 * MAX_ERRANDS)
-#define POLL_MAX     (POLL_ASKED + MAX_QUESTIONS)
+#define POLL_MAX     (POLL_ASKED + ALL_QUESTIONS)
 
 static void fill(const struct daemon *d, struct pollfd *fds)
 {
@@ -192,7 +191,7 @@ static void fill(const struct daemon *d, struct pollfd *fds)
 	fds[POLL_SIGNALS].fd = d->signals;
 	fds[POLL_FRONT].fd = d->front;
 	fds[POLL_LEDGER].fd = d->ledger;
-	fds[POLL_GATES].fd = d->gate_ends;
+	fds[POLL_GATES].fd = d->gate_events;
 	for (int i = 0; i < PARTS; i++)
 		fds[POLL_PARTS + i].fd = d->parts[i].pidfd;
 	for (int i = 0; i < MAX_ERRANDS; i++)
@@ -200,7 +199,7 @@ static void fill(const struct daemon *d, struct pollfd *fds)
 			fds[POLL_ERRANDS + 2 * i].fd = d->errands[i].pidfd;
 			fds[POLL_ERRANDS + 2 * i + 1].fd = d->errands[i].sock;
 		}
-	for (int i = 0; i < MAX_QUESTIONS; i++)
+	for (int i = 0; i < ALL_QUESTIONS; i++)
 		if (d->questions[i].pid > 0)
 			fds[POLL_ASKED + i].fd = d->questions[i].pidfd;
 }
@@ -232,7 +231,7 @@ static void look_at_errands(struct daemon *d, const struct pollfd *fds)
 		if (fds[POLL_ERRANDS + 2 * i].revents ||
 		    fds[POLL_ERRANDS + 2 * i + 1].revents)
 			errand_look(d, &d->errands[i]);
-	for (int i = 0; i < MAX_QUESTIONS; i++)
+	for (int i = 0; i < ALL_QUESTIONS; i++)
 		if (fds[POLL_ASKED + i].revents)
 			question_look(d, &d->questions[i]);
 	errand_late(d, clock_us());
@@ -240,8 +239,8 @@ static void look_at_errands(struct daemon *d, const struct pollfd *fds)
 	parts_reap(d);
 }
 
-/* Until one of the three is gone (its name), or there is nothing more to do. */
-static const char *work(struct daemon *d)
+/* Until one of the three is gone (which), or there is nothing to do: PARTS. */
+static int work(struct daemon *d)
 {
 	struct pollfd fds[POLL_MAX];
 
@@ -253,20 +252,20 @@ static const char *work(struct daemon *d)
 			on_signal(d);
 		for (int i = 0; i < PARTS; i++)
 			if (fds[POLL_PARTS + i].revents)
-				return part_names[i];
+				return i;
 		if (fds[POLL_LEDGER].revents)
 			on_ledger(d);
 		if (fds[POLL_GATES].revents)
-			gates_reap(d);
+			gates_look(d);
 		look_at_errands(d, fds);
 		if (fds[POLL_FRONT].revents && !on_front(d))
-			return part_names[PART_FRONT];
+			return PART_FRONT;
 		if (d->is_stopping && clock_us() >= d->stop_at) {
 			say("boxes did not end in time; they are ended now");
-			return NULL;
+			return PARTS;
 		}
 	}
-	return NULL;
+	return PARTS;
 }
 
 /*
@@ -307,20 +306,23 @@ static int run(struct daemon *d)
 	root_keep_cpus(); /* for the preparers */
 	for (;;) {
 		struct err err = { 0 };
-		const char *gone = NULL;
+		char dead[160] = "";
 
 		if (parts_start(d, &err) < 0) {
 			say("%s", err.text);
 			if (!d->was_ready)
 				return 1;
 		} else {
-			gone = work(d);
+			int gone = work(d);
+
+			if (gone < PARTS && !d->is_stopping)
+				parts_dead(d, gone, dead, sizeof(dead));
 			parts_stop(d);
 		}
 		if (d->is_stopping)
 			return 0;
-		if (gone)
-			say("the %s died; all is started again", gone);
+		if (dead[0])
+			say("%s; all is started again", dead);
 		if (!may_restart(d))
 			return d->is_stopping ? 0 : 1;
 	}
@@ -331,10 +333,10 @@ static int open_all(struct daemon *d, struct err *err)
 	d->signals = open_signals(err);
 	if (d->signals < 0 || state_take(d, err) < 0 ||
 	    sweep_key_load(d->state_fd, d->sweep_key, err) < 0 ||
-	    rules_load(d, err) < 0 ||
-	    listeners_open(d->o, &d->own, &d->docker, err) < 0)
+	    rules_load(d, err) < 0)
 		return -err->code;
-	return 0;
+	rules_say(d);
+	return listeners_open(d->o, &d->own, &d->docker, err);
 }
 
 int serve(const struct serve_options *o)
@@ -350,10 +352,12 @@ int serve(const struct serve_options *o)
 	d->is_root = geteuid() == 0;
 	d->own.fd = d->docker.fd = NO_FD;
 	d->state_fd = d->lock = d->front_dir = NO_FD;
-	d->front = d->ledger = d->gate_ends = NO_FD;
+	d->front = d->ledger = d->gate_events = NO_FD;
 	for (int i = 0; i < PARTS; i++)
 		d->parts[i].pidfd = NO_FD;
+	d->spare_at = INT64_MAX;
 	(void)umask(077);
+	slice_short(); /* and all parts */
 	if (open_all(d, &err) < 0)
 		say("%s", err.text);
 	else

@@ -89,6 +89,7 @@ struct errand {
 	bool is_late;     /* killed; it counts until its pidfd tells the end */
 	int64_t deadline; /* INT64_MAX: none */
 	uid_t uid;        /* whose request it is, as the kernel says */
+	uint32_t age;     /* of a preparer: daemon.spare_age at its birth */
 	pid_t peer_pid;
 	struct question *question; /* that it waits for, or NULL */
 };
@@ -101,17 +102,33 @@ struct errand {
 struct gate_child {
 	pid_t pid; /* 0: this place is free */
 	int pidfd;
-	uid_t uid;
+	uid_t uid;       /* for whom it is, as the kernel says */
 	uint32_t number; /* of the order that it was started for */
+	int sock;        /* where it asks (gate-ask.h); NO_FD: it does not */
+	uint32_t n_asked;
+	/* Of the request, for the record. */
+	char run[33];
+	char box[65];
+	char face[17];
 };
 
 struct daemon;
 
+/* What a preparer says, with the two sockets. */
+struct gate_want {
+	uint32_t type; /* ORDER_GATE */
+	uint32_t asks; /* a rule of its table does */
+	char run[33];
+	char box[65];
+	char face[17];
+};
+
 /* For a preparer, which is answered in any case. */
-void gate_start(struct daemon *d, struct errand *e, const int *fds, int n);
+void gate_start(struct daemon *d, struct errand *e,
+		const struct gate_want *want, const int *fds, int n);
 void gate_end(struct daemon *d, uint32_t number);
-/* Those that have ended; d->gate_ends is readable then. */
-void gates_reap(struct daemon *d);
+/* d->gate_events is readable: some have ended, or ask. */
+void gates_look(struct daemon *d);
 bool gates_have(const struct daemon *d, pid_t pid);
 /* All of them, and none is left when it returns. */
 void gates_kill(struct daemon *d);
@@ -149,11 +166,13 @@ struct daemon {
 	int64_t stop_at;
 	int64_t restarts[10]; /* when the last ones were */
 	struct errand errands[MAX_ERRANDS];
+	uint32_t spare_age;   /* one more with each user and each policy */
 	struct who spare_who; /* whom the spare preparer has become, */
-	bool wants_spare;     /* or is to become */
-	struct question questions[MAX_QUESTIONS];
+	bool wants_spare;     /* or is to become, */
+	int64_t spare_at;     /* then; INT64_MAX: nobody was answered yet */
+	struct question questions[ALL_QUESTIONS];
 	struct gate_child gates[MAX_GATES];
-	int gate_ends; /* an epoll of their pidfds; NO_FD: there was none yet */
+	int gate_events; /* an epoll of theirs; NO_FD: there was none yet */
 	uint64_t
 		ask_wait_us; /* of a client that does not wait long; 0: usual */
 };
@@ -167,6 +186,9 @@ int parts_start(struct daemon *d, struct err *err);
 void parts_stop(struct daemon *d);
 /* Those that became ours when their parent died: we may be pid 1. */
 void parts_reap(const struct daemon *d);
+
+/* dead.c: which of them died, in words; `first` was the first seen gone. */
+void parts_dead(const struct daemon *d, int first, char *ret, size_t size);
 
 /*
  * In a child: descriptors `fds` become 3 and so on, all others go but the
@@ -182,6 +204,8 @@ int child_settle(pid_t parent);
 int rules_load(struct daemon *d, struct err *err);
 /* Tells the front; -errno if it cannot be told. */
 int rules_tell(struct daemon *d);
+/* Tells people, when it holds everywhere. */
+void rules_say(const struct daemon *d);
 /* The settings of the Docker face, as a member of a document. */
 struct json;
 void rules_docker(struct json *j, const struct policy *p);
@@ -211,17 +235,17 @@ int answer_send(int sock, const struct order_answer *a, const int *fds, int n);
 
 /* ---- the children themselves; none returns ---- */
 
-/* It gets its order, with two descriptors, over its socket. */
+/* It gets its orders, each with two descriptors, over its socket. */
 struct preparer {
 	const struct daemon *d;
-	const struct who *ahead; /* becomes this one before; NULL: waits */
+	const struct who *who; /* whose requests; NULL: the first one's */
 	int sock;
 	int request;
 	int peer;     /* a connection; is_late: a struct sweep_who */
 	bool is_late; /* may only sweep */
 };
 void preparer_run(struct preparer *p) __attribute__((noreturn));
-void image_run_child(const struct daemon *d, const int fds[4])
+void image_run_child(const struct daemon *d, const int fds[5])
 	__attribute__((noreturn));
 void clerk_run(int sock, int parent) __attribute__((noreturn));
 

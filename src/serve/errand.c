@@ -17,10 +17,12 @@
 #include "base/say.h"
 #include "base/util.h"
 #include "box/handle.h"
+#include "os/slice.h"
 #include "os/uapi.h"
 #include "serve/daemon.h"
 
 #define SPARE_US    30000000
+#define CALM_US     1000 /* after an answer: its reader goes first */
 #define SEAL_US     60000000
 #define END_US      2000000
 #define SEAL_END_US 10000000
@@ -85,7 +87,7 @@ static int fork_preparer(struct daemon *d, const struct who *ahead,
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
-		struct preparer p = { .d = d, .ahead = ahead, .sock = 3 };
+		struct preparer p = { .d = d, .who = ahead, .sock = 3 };
 
 		if (child_keep(&pair[1], 1) < 0)
 			_exit(127);
@@ -100,6 +102,7 @@ static int fork_preparer(struct daemon *d, const struct who *ahead,
 	}
 	(void)begin(e, kind, 0, pid, us);
 	e->sock = pair[0];
+	e->age = d->spare_age;
 	return 0;
 }
 
@@ -136,6 +139,7 @@ void errand_drop_spare(struct daemon *d)
 {
 	struct errand *e = find_spare(d);
 
+	d->spare_age++;
 	if (e)
 		drop_spare(d, e);
 }
@@ -150,6 +154,7 @@ static void make_spare(struct daemon *d)
 					  : NULL;
 
 	d->wants_spare = false;
+	d->spare_at = INT64_MAX;
 	if (e && !d->is_stopping)
 		(void)fork_preparer(d, &d->spare_who, e, ERRAND_SPARE,
 				    SPARE_US);
@@ -165,13 +170,13 @@ static int hand_over(struct errand *e, const struct order *o, const int *fds)
 
 /* NULL: there is none for this one, or its user has killed it. */
 static struct errand *use_spare(struct daemon *d, const struct order *o,
-				const int *fds, const struct who *who)
+				const int *fds)
 {
 	struct errand *e = find_spare(d);
 
 	if (!e)
 		return NULL;
-	if (who_is_same(who, &d->spare_who) && hand_over(e, o, fds) == 0)
+	if (hand_over(e, o, fds) == 0)
 		return e;
 	drop_spare(d, e);
 	return NULL;
@@ -204,7 +209,11 @@ static int start_preparer(struct daemon *d, const struct order *o, int *fds,
 
 	if (!e || count_of(d, uid) >= PREPARERS_PEER)
 		return -EAGAIN;
-	spare = who ? use_spare(d, o, fds, who) : NULL;
+	if (who && !who_is_same(who, &d->spare_who)) {
+		errand_drop_spare(d);
+		d->spare_who = *who;
+	}
+	spare = who ? use_spare(d, o, fds) : NULL;
 	if (!spare) {
 		r = fork_preparer(d, NULL, e, ERRAND_PREPARE, PREPARE_US);
 		if (r < 0)
@@ -228,12 +237,9 @@ static int begin_prepare(struct daemon *d, const struct order *o, int *fds)
 			who_find(d, fds[1], &who, &unused) == 0;
 	int r = start_preparer(d, o, fds, is_known ? &who : NULL);
 
-	/* One is made when this one is answered, so that nobody waits for it.
-	 */
-	if (r == 0 && is_known && !find_spare(d)) {
-		d->spare_who = who;
+	/* One is made when this one is answered, and nobody waits for it. */
+	if (r == 0 && is_known && !find_spare(d))
 		d->wants_spare = true;
-	}
 	return r;
 }
 
@@ -270,7 +276,7 @@ static int start_image(struct daemon *d, const struct order *o, const int *fds)
 
 void errand_image(struct daemon *d, const struct order *o, int *fds, int n)
 {
-	int r = n == 4 ? start_image(d, o, fds) : -EPROTO;
+	int r = n == 5 ? start_image(d, o, fds) : -EPROTO;
 
 	close_all(fds, n);
 	if (r == -EAGAIN)
@@ -279,7 +285,7 @@ void errand_image(struct daemon *d, const struct order *o, int *fds, int n)
 	else if (r < 0)
 		say_no(d, o->number, -r,
 		       r == -EPROTO
-			       ? "a command on images has four descriptors"
+			       ? "a command on images has five descriptors"
 			       : "a command on images could not be started");
 }
 
@@ -297,6 +303,7 @@ void errand_seal(struct daemon *d)
 	if (pid == 0) {
 		const int none[] = { NO_FD };
 
+		slice_usual();
 		if (child_keep(none, 0) == 0)
 			(void)execl(path, path, "audit", "seal", "--quiet",
 				    (char *)NULL);
@@ -308,11 +315,34 @@ void errand_seal(struct daemon *d)
 
 /* ---- watching ---- */
 
+/*
+ * It is the spare one from now on, if it stays, has the policy of today and
+ * has become who the next request is expected of. Else it has no more to do,
+ * and could be stopped before its end.
+ */
+static void after_answer(struct daemon *d, struct errand *e, bool stays)
+{
+	if (stays && e->age == d->spare_age && d->wants_spare &&
+	    !d->is_stopping) {
+		e->kind = ERRAND_SPARE;
+		e->number = 0;
+		e->is_answered = false;
+		e->deadline = clock_us() + SPARE_US;
+		d->wants_spare = false;
+		d->spare_at = INT64_MAX;
+		return;
+	}
+	kill_errand(e);
+	if (d->wants_spare)
+		d->spare_at = clock_us() + CALM_US;
+}
+
 /* What a preparer says: that it asks, once, and what came of it all. */
 static void take_answer(struct daemon *d, struct errand *e)
 {
 	union {
 		struct ask ask;
+		struct gate_want gate;
 		struct order_answer answer;
 	} m;
 	int fds[IO_MAX_FDS];
@@ -326,13 +356,12 @@ static void take_answer(struct daemon *d, struct errand *e)
 		question_open(d, e, &m.ask, fds, n);
 		return;
 	}
-	if (len == sizeof(m.ask) && m.ask.type == ORDER_GATE &&
+	if (len == sizeof(m.gate) && m.gate.type == ORDER_GATE &&
 	    e->kind != ERRAND_SPARE && !e->question) {
-		gate_start(d, e, fds, n);
+		gate_start(d, e, &m.gate, fds, n);
 		close_all(fds, n);
 		return;
 	}
-	fd_close(&e->sock);
 	if (len == sizeof(m.answer) && !e->question &&
 	    e->kind != ERRAND_SPARE) {
 		m.answer.type = ORDER_ANSWER;
@@ -340,11 +369,10 @@ static void take_answer(struct daemon *d, struct errand *e)
 		e->is_answered = true;
 		(void)answer_send(d->front, &m.answer, fds, n);
 		close_all(fds, n);
-		/* It has no more to do, and could be stopped before its end. */
-		kill_errand(e);
-		make_spare(d);
+		after_answer(d, e, m.answer.stays);
 		return;
 	}
+	fd_close(&e->sock);
 	close_all(fds, n);
 }
 
@@ -406,6 +434,8 @@ void errand_look(struct daemon *d, struct errand *e)
 
 void errand_late(struct daemon *d, int64_t now)
 {
+	if (now >= d->spare_at)
+		make_spare(d);
 	for (int i = 0; i < MAX_ERRANDS; i++) {
 		struct errand *e = &d->errands[i];
 
@@ -425,7 +455,7 @@ void errand_late(struct daemon *d, int64_t now)
 
 int64_t errand_next(const struct daemon *d)
 {
-	int64_t next = INT64_MAX;
+	int64_t next = d->spare_at;
 
 	for (int i = 0; i < MAX_ERRANDS; i++)
 		if (d->errands[i].kind != ERRAND_NONE)

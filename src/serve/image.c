@@ -16,6 +16,7 @@
 #include "base/say.h"
 #include "base/util.h"
 #include "box/handle.h"
+#include "os/slice.h"
 #include "os/uapi.h"
 #include "serve/daemon.h"
 
@@ -120,15 +121,17 @@ static int take_streams(const int fds[4])
 	return 0;
 }
 
-void image_run_child(const struct daemon *d, const int fds[4])
+void image_run_child(const struct daemon *d, const int fds[5])
 {
+	static struct who who;
 	static char name[] = "cordon-image";
 	static char word[] = "image";
 	static char path_env[] = "PATH=/usr/bin:/bin";
 	static char lang_env[] = "LANG=C.UTF-8";
 	static char *argv[MAX_ARGS + 1] = { name, word };
 	char state[PATH_MAX + 32];
-	char *env[] = { path_env, lang_env, state, NULL };
+	char whom[48];
+	char *env[] = { path_env, lang_env, state, whom, NULL };
 	struct err err = { 0 };
 	char path[PATH_MAX];
 	struct buf text;
@@ -143,6 +146,14 @@ void image_run_child(const struct daemon *d, const int fds[4])
 		say("the daemon does not run that command on images");
 		_exit(EXIT_OURS);
 	}
+	/* Whose names it may change: not by the front's word. */
+	if (who_find(d, fds[4], &who, &err) < 0) {
+		say("%s", err.text);
+		_exit(EXIT_OURS);
+	}
+	(void)snprintf(whom, sizeof(whom), "CORDON_IMAGE_FOR=%u",
+		       (unsigned int)who.uid);
+	slice_usual();
 	if (program_find(name, path, sizeof(path), &err) < 0 ||
 	    child_keep(fds, 0) < 0 || chdir("/") < 0 ||
 	    child_settle(getppid()) < 0) {

@@ -68,17 +68,29 @@ static int refuse_secrets(const struct cordon_spec *s, struct guard *g,
 
 /* ---- the gate ---- */
 
+static bool has_asking(const struct gate_table *t)
+{
+	for (uint32_t i = 0; i < t->n_rules; i++)
+		if (t->rules[i].flags & GATE_RULE_ASK)
+			return true;
+	return false;
+}
+
 /* It is to outlive us, so the parent starts it. */
 static int ask_parent(void *arg, int client, int box, struct err *err)
 {
 	const struct network *n = arg;
-	const struct ask ask = { .type = ORDER_GATE };
+	struct gate_want want = { .type = ORDER_GATE,
+				  .asks = has_asking(n->egress.table.table) };
 	const int fds[] = { client, box };
 	struct ask_end end;
 	int more[IO_MAX_FDS];
 	int n_more = 0;
 
-	if (io_send(n->sock, &ask, sizeof(ask), fds, 2) < 0 ||
+	(void)strcpy(want.run, n->of->run);
+	(void)strcpy(want.box, n->of->box);
+	(void)strcpy(want.face, n->of->face);
+	if (io_send(n->sock, &want, sizeof(want), fds, 2) < 0 ||
 	    io_recv(n->sock, &end, sizeof(end), 0, more, &n_more) !=
 		    sizeof(end))
 		return err_set(err, EPIPE, "the daemon does not answer");
@@ -91,26 +103,18 @@ static int ask_parent(void *arg, int client, int box, struct err *err)
 	return -err->code;
 }
 
-/* Nobody is asked in the midst of a connection: that is said before. */
-static int note_asking(struct network *n, struct err *err)
+/* Where nobody will be asked, that is said before. */
+static int note_asking(struct network *n, const struct policy *p,
+		       struct err *err)
 {
-	const struct gate_table *t = n->egress.table.table;
-	char text[400];
-
-	for (uint32_t i = 0; i < t->n_rules; i++) {
-		const struct gate_rule *r = &t->rules[i];
-
-		if (!(r->flags & GATE_RULE_ASK))
-			continue;
-		(void)snprintf(text, sizeof(text),
-			       "network.ask: '%s%.200s' is denied in a box of "
-			       "the daemon, unless the request names it",
-			       r->kind == GATE_BELOW ? "*." : "",
-			       gate_str(t, r->host));
-		if (strv_add(&n->told.warnings, text) < 0)
-			return err_set(err, ENOMEM, "out of memory");
-	}
-	return 0;
+	if (!has_asking(n->egress.table.table) || !p->ask.is_stated ||
+	    policy_list_has(&p->ask, "store"))
+		return 0;
+	return strv_add(&n->told.warnings,
+			"network.ask: its hosts are denied in a box of the "
+			"daemon, since 'approvals.ask' has no 'store'") < 0
+		       ? err_set(err, ENOMEM, "out of memory")
+		       : 0;
 }
 
 /* What a program of a box gets that has a gate already. */
@@ -142,11 +146,12 @@ int network_open(struct network *n, const struct request *q, struct guard *g,
 		return 0;
 	(void)snprintf(n->told.id, sizeof(n->told.id), "%s", q->run);
 	s->secret_values = &n->values;
+	n->of = q;
 	e->by = (struct egress_by){ .start = ask_parent, .arg = n };
 	if (egress_open(e, g->policy, s, NULL, &n->told, err) < 0)
 		return err_stage(err, "gate");
 	s->egress = &e->spec;
-	return note_asking(n, err);
+	return note_asking(n, g->policy, err);
 }
 
 int network_start(struct network *n, struct err *err)

@@ -17,6 +17,7 @@
 
 struct network {
 	int sock; /* to the parent */
+	const struct request *of;
 	struct egress egress;
 	struct spec_egress again; /* of a program in a box that has one */
 	struct cordon_result told;

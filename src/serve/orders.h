@@ -44,7 +44,9 @@ enum order_type {
 	/*
 	 * Runs cordon-image: fds: its arguments (NUL-terminated strings, one
 	 * after the other; the first is the sub-command, of a fixed list),
-	 * stdin, stdout, stderr. Answer when it ended: exit_code.
+	 * stdin, stdout, stderr, and the connection on which the request
+	 * came: names are changed for who is at its other end. Answer when it
+	 * ended: exit_code.
 	 */
 	ORDER_IMAGE,
 	/* Front: it takes connections. No answer. */
@@ -86,8 +88,8 @@ enum order_type {
 	 */
 	ORDER_CANCEL,
 	/*
-	 * Preparer, to the parent: fds two sockets for a gate, which the parent
-	 * starts and answers with a struct ask_end.
+	 * Preparer, to the parent (struct gate_want): fds two sockets for a
+	 * gate, which the parent starts and answers with a struct ask_end.
 	 */
 	ORDER_GATE,
 	/*
@@ -120,6 +122,7 @@ struct order_answer {
 	int32_t settled; /* enum settled */
 	char cause[16];
 	uint32_t has_gate; /* ORDER_PREPARE */
+	uint32_t stays;    /* ... the preparer, for another order */
 	uint64_t position; /* of the clerk: where the ledger ends */
 	struct err err;
 };
@@ -148,16 +151,17 @@ struct order_answer {
  *	          goes with run, box and face alone. No blobs are made, and the
  *	          answer's document is {violations: list of strings}
  *
- * The answer's document:
+ * The answer's document has three lines, each JSON. The second is the
+ * effective spec, as `cordon run --dry-run` prints it, and in it: image_id,
+ * image, command (after merging with the image). The third has the members of
+ * the run.start record, complete. The first:
  *
- *	spec      the effective spec, as `cordon run --dry-run` prints it, and
- *	          in it: image_id, image, command (after merging with the image)
+ *	image     its name
  *	warnings  list of strings
  *	clamped   list of {name, asked, given}
  *	decision, rule, reason
  *	asked     true: a person said yes, to this once
  *	programs  list of names: only these are in the box
- *	start     members of the run.start record, complete
  *	keep_output  the policy wants the text of its output on the record
  *	docker    the policy's settings of the Docker face, each with its
  *	          value in force: over_ceiling, allow_root_inside,

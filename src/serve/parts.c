@@ -395,7 +395,7 @@ static bool is_known(const struct daemon *d, pid_t pid)
 	for (int i = 0; i < PARTS; i++)
 		if (d->parts[i].pid == pid)
 			return true;
-	for (int i = 0; i < MAX_QUESTIONS; i++)
+	for (int i = 0; i < ALL_QUESTIONS; i++)
 		if (d->questions[i].pid == pid)
 			return true;
 	if (gates_have(d, pid))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The preparer: a child for one request.
+ * The preparer: a child for requests of one user.
  *
  * Theory of operation. The front hands over the request and the connection on
  * which it came. Who is at its other end, the kernel says; the connection must
@@ -12,6 +12,10 @@
  * cannot change what it says; killing it is all the user can do, and that ends
  * the user's own request.
  *
+ * After a plain request it stays and waits for the next one of the same user:
+ * who that is, the kernel says each time. What it was told before was told by
+ * the same user, who could as well tell it again.
+ *
  * Nothing of the daemon's surroundings goes into a box: no variable, no
  * directory that it stands in.
  */
@@ -19,6 +23,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +31,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -41,6 +47,11 @@
 
 #define MEMORY (2ULL << 30)
 
+/* It goes after so many requests, or when they took that long. */
+#define REQUESTS   64
+#define MOST_CLOCK CLOCKS_PER_SEC
+#define LARGE_TEXT (64U << 10)
+
 struct prep {
 	const struct preparer *p;
 	uid_t peer;
@@ -53,7 +64,10 @@ struct prep {
 	struct strv violations; /* of a sweep */
 	struct network network;
 	enum refusal refused;
-	pid_t librarian; /* 0: none is needed */
+	int n_requests;
+	bool is_large;
+	pid_t librarian;                    /* 0: none is needed */
+	struct rlimit limits[WIRE_RLIMITS]; /* the daemon's own */
 };
 
 /*
@@ -114,7 +128,7 @@ static int become(const struct daemon *d, const struct who *who,
  * and cannot be opened or held counts against the request: it fails, and with
  * it nobody's but the user's own.
  */
-static void limit(void)
+static void limit(struct prep *t)
 {
 	static const struct {
 		int what;
@@ -124,6 +138,10 @@ static void limit(void)
 		      { RLIMIT_NOFILE, 512 },
 		      { RLIMIT_FSIZE, MEMORY } };
 
+	/* A box has no more than its keeper, and that what the daemon has. */
+	for (int i = 0; i < WIRE_RLIMITS; i++)
+		if (getrlimit(i, &t->limits[i]) < 0)
+			t->limits[i].rlim_max = RLIM_INFINITY;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		struct rlimit r;
 
@@ -169,6 +187,7 @@ static int read_request(struct prep *t, struct err *err)
 
 	buf_init(&text, REQUEST_MAX + 1);
 	r = doc_read(t->p->request, &text, err);
+	t->is_large = text.len > LARGE_TEXT;
 	if (r == 0) {
 		r = request_parse(text.data, text.len, &t->request, err);
 		if (r < 0)
@@ -198,8 +217,9 @@ static void turn_from_root(struct prep *t, const struct policy *p)
 	s->gid = 65534;
 	s->as_user = false;
 	(void)strv_add(&t->warnings,
-		       "user root is replaced by the box's ordinary one: the "
-		       "policy has no 'docker.allow_root_inside: true'");
+		       "cordon: User root is replaced by the policy's user "
+		       "(sandbox.user, or 65534): "
+		       "docker.allow_root_inside is false");
 }
 
 /* What stays has no end of time of its own; a policy can give it one. */
@@ -228,6 +248,8 @@ static struct guard_by rules_for(struct prep *t)
 		.state = d->state,
 		.clamps = t->request.clamp &&
 			  !says(&p->over_ceiling, "deny", "clamp"),
+		.judges_rest = t->request.clamp,
+		.limits = t->limits,
 		.is_exec = t->request.exec,
 		.may_not_mount = !d->is_root && t->peer != geteuid(),
 		.refuses_links = says(&p->bind_symlinks, "deny", usual),
@@ -300,9 +322,10 @@ static int make_blobs(struct prep *t, struct err *err)
 	return r < 0 ? r : network_start(&t->network, err);
 }
 
-static void reply(struct prep *t, struct err *err)
+static void reply(struct prep *t, bool stays, struct err *err)
 {
 	struct order_answer a = { .type = ORDER_ANSWER,
+				  .stays = stays,
 				  .refused = (int32_t)t->refused,
 				  .exit_code = t->ready.exit_code,
 				  .err = *err };
@@ -388,7 +411,7 @@ static int settle_as(struct prep *t, const struct who *who, pid_t parent,
 		if (t->librarian < 0)
 			return -err->code;
 	}
-	limit();
+	limit(t);
 	if (become(d, who, err) < 0)
 		return -err->code;
 	if (child_settle(parent) < 0)
@@ -396,17 +419,14 @@ static int settle_as(struct prep *t, const struct who *who, pid_t parent,
 	return forget_surroundings(t, t->peer, err);
 }
 
-/* One that was made ahead is somebody already, and works for nobody else. */
-static int wait_as(struct preparer *p, struct prep *t, pid_t parent,
-		   struct err *err)
+/* What is somebody already works for nobody else. */
+static int wait_as(struct preparer *p, struct err *err)
 {
 	static struct who now;
 
-	if (settle_as(t, p->ahead, parent, err) < 0)
-		_exit(1);
 	if (take_order(p, err) < 0 || find_who(p, &now, err) < 0)
 		return -err->code;
-	if (p->is_late || !who_is_same(p->ahead, &now))
+	if (p->is_late || !who_is_same(p->who, &now))
 		return err_set(err, EPROTO, "this is somebody else's request");
 	return 0;
 }
@@ -416,19 +436,19 @@ static int begin_as(struct preparer *p, struct prep *t, pid_t parent,
 {
 	static struct who who;
 
-	if (take_order(p, err) < 0 || find_who(p, &who, err) < 0)
+	if (take_order(p, err) < 0 || find_who(p, &who, err) < 0 ||
+	    settle_as(t, &who, parent, err) < 0)
 		return -err->code;
-	return settle_as(t, &who, parent, err);
+	p->who = &who;
+	return 0;
 }
 
-static int prepare_all(struct preparer *p, struct prep *t, struct err *err)
+static int prepare_all(struct preparer *p, struct prep *t, pid_t parent,
+		       struct err *err)
 {
 	const struct daemon *d = p->d;
-	/* Our parent may die before we have said that we want to as well. */
-	pid_t parent = getppid();
 
-	if ((p->ahead ? wait_as(p, t, parent, err)
-		      : begin_as(p, t, parent, err)) < 0 ||
+	if ((p->who ? wait_as(p, err) : begin_as(p, t, parent, err)) < 0 ||
 	    read_request(t, err) < 0)
 		return -err->code;
 	if (p->is_late && !t->request.is_sweep)
@@ -445,20 +465,78 @@ static int prepare_all(struct preparer *p, struct prep *t, struct err *err)
 	return make_blobs(t, err);
 }
 
+/*
+ * The parent was woken where we are, takes the answer and ends us: nobody
+ * waits for that any more, so it interrupts nobody.
+ */
+static void wait_for_end(int sock)
+{
+	const struct sched_param none = { 0 };
+	char byte;
+
+	(void)sched_setscheduler(0, SCHED_BATCH, &none);
+	(void)recv(sock, &byte, 1, 0);
+}
+
+/*
+ * A plain request leaves nothing behind: nobody was asked, nobody else was
+ * started for it, and it was small.
+ */
+static bool is_plain(const struct prep *t)
+{
+	const struct cordon_spec *s = t->guard.spec;
+
+	return s && !s->has_network && !t->request.has_gate &&
+	       !t->guard.was_asked &&
+	       t->guard.verdict.decision != DECISION_ASK && !t->is_large &&
+	       t->librarian == 0 && !t->p->is_late && clock() < MOST_CLOCK;
+}
+
+static void forget(struct preparer *p, struct prep *t)
+{
+	/* Who takes the answer may be waiting for this CPU. */
+	(void)sched_yield();
+	guard_done(&t->guard);
+	request_done(&t->request);
+	prepared_done(&t->ready);
+	strv_done(&t->warnings);
+	t->refused = REFUSED_NOT;
+	(void)sys_close_range((unsigned int)p->sock + 1, ~0U);
+}
+
+/* Prepares one; whether another may follow. */
+static bool prepare_one(struct preparer *p, struct prep *t, pid_t parent)
+{
+	struct err err = { 0 };
+	bool stays;
+
+	(void)prepare_all(p, t, parent, &err);
+	stays = ++t->n_requests < REQUESTS && is_plain(t);
+	reply(t, stays, &err);
+	if (stays)
+		forget(p, t);
+	return stays;
+}
+
 void preparer_run(struct preparer *p)
 {
 	static struct prep t;
 	struct err err = { 0 };
+	/* Our parent may die before we have said that we want to as well. */
+	pid_t parent = getppid();
 
 	t.p = p;
 	network_init(&t.network, p->sock);
 	t.ready.box = NO_FD;
 	t.ready.work = NO_FD;
-	(void)prepare_all(p, &t, &err);
-	reply(&t, &err);
+	if (p->who && settle_as(&t, p->who, parent, &err) < 0)
+		_exit(1);
+	while (prepare_one(p, &t, parent))
+		;
 	/* It ends with its socket, and is not left to whoever reaps here. */
-	(void)sys_close_range(3, ~0U);
+	(void)sys_close_range((unsigned int)p->sock + 1, ~0U);
 	if (t.librarian > 0)
 		(void)waitpid(t.librarian, NULL, 0);
+	wait_for_end(p->sock);
 	_exit(0);
 }

@@ -21,8 +21,10 @@
 #include "box/handle.h"
 #include "os/caps.h"
 #include "os/landlock.h"
+#include "os/slice.h"
 #include "os/uapi.h"
 #include "serve/daemon.h"
+#include "serve/gate-ask.h"
 
 #define GRACE_US   2000000  /* for a desk that was told to end */
 #define SLACK_US   10000000 /* after the time that the policy gives */
@@ -107,7 +109,7 @@ static int shut_in(const struct daemon *d, const char *program, pid_t parent,
 	return 0;
 }
 
-static void become_desk(const struct daemon *d, const struct errand *e,
+static void become_desk(const struct daemon *d, uid_t uid, pid_t asker,
 			const int *fds, pid_t parent)
 {
 	static char name[] = "cordon-desk";
@@ -122,10 +124,11 @@ static void become_desk(const struct daemon *d, const struct errand *e,
 			       words[3], pid,      NULL };
 	struct err err = { 0 };
 
-	(void)snprintf(words[3], sizeof(words[3]), "%u", (unsigned int)e->uid);
-	(void)snprintf(pid, sizeof(pid), "%d", (int)e->peer_pid);
+	(void)snprintf(words[3], sizeof(words[3]), "%u", (unsigned int)uid);
+	(void)snprintf(pid, sizeof(pid), "%d", (int)asker);
 	(void)snprintf(state, sizeof(state), "CORDON_STATE_DIR=%s", d->state);
 	(void)setsid();
+	slice_usual();
 	if (program_find(name, path, sizeof(path), &err) == 0 &&
 	    (dup2(fds[0], 0) < 0 || dup2(fds[1], 1) < 0 || chdir("/") < 0))
 		(void)err_errno(&err, errno, "arrange the desk");
@@ -155,21 +158,27 @@ static void refuse(struct errand *e, int code, const char *text)
 	tell_preparer(e, &end);
 }
 
-/* A place for one more of this user, or NULL. */
-static struct question *find_place(struct daemon *d, uid_t uid)
+struct question *question_place(struct daemon *d, uid_t uid, bool is_gates,
+				int most)
 {
 	struct question *place = NULL;
 	int of_user = 0;
+	int of_all = 0;
 
-	for (int i = 0; i < MAX_QUESTIONS; i++) {
+	for (int i = 0; i < ALL_QUESTIONS; i++) {
 		struct question *q = &d->questions[i];
 
-		if (q->pid == 0)
+		if (q->pid == 0) {
 			place = q;
-		else
+		} else if (q->is_gates == is_gates) {
 			of_user += q->uid == uid;
+			of_all++;
+		}
 	}
-	return of_user < QUESTIONS_PEER ? place : NULL;
+	return of_user < most && of_all < (is_gates ? GATE_QUESTIONS
+						    : MAX_QUESTIONS)
+		       ? place
+		       : NULL;
 }
 
 /* Nothing that could change, or make the desk wait for its end. */
@@ -181,32 +190,46 @@ static bool is_document(int fd)
 	return have >= 0 && (have & want) == want;
 }
 
-static int64_t patience(const struct daemon *d, const struct ask *ask)
+int64_t question_deadline(const struct daemon *d)
 {
 	uint64_t expire = d->policy->expire_us ? d->policy->expire_us
 					       : EXPIRE_US;
 	uint64_t us = MIN(expire, (uint64_t)INT64_MAX / 4) + SLACK_US;
 
-	if (ask->is_short)
-		us = MIN(us, d->ask_wait_us ? d->ask_wait_us : SHORT_US);
 	return clock_us() + (int64_t)us;
 }
 
-static int start_desk(struct daemon *d, struct errand *e, struct question *q,
-		      const int *fds)
+static int64_t patience(const struct daemon *d, const struct ask *ask)
+{
+	uint64_t us = d->ask_wait_us ? d->ask_wait_us : SHORT_US;
+	int64_t soon = clock_us() + (int64_t)MIN(us, (uint64_t)INT64_MAX / 4);
+	int64_t end = question_deadline(d);
+
+	return ask->is_short ? MIN(end, soon) : end;
+}
+
+int question_start(struct daemon *d, struct question *q, pid_t asker,
+		   const int *fds)
 {
 	pid_t parent = getpid();
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_desk(d, e, fds, parent);
+		become_desk(d, q->uid, asker, fds, parent);
 	if (pid < 0)
 		return -errno;
-	*q = (struct question){ .errand = e,
-				.uid = e->uid,
-				.pid = pid,
-				.pidfd = sys_pidfd_open(pid) };
+	q->pid = pid;
+	q->pidfd = sys_pidfd_open(pid);
 	return 0;
+}
+
+static int start_desk(struct daemon *d, struct errand *e, struct question *q,
+		      const int *fds)
+{
+	*q = (struct question){
+		.errand = e, .of.said = NO_FD, .uid = e->uid, .pidfd = NO_FD
+	};
+	return question_start(d, q, e->peer_pid, fds);
 }
 
 /* From here on it holds up nobody, here and in the front. */
@@ -223,7 +246,7 @@ static void stand_aside(struct daemon *d, struct errand *e, struct question *q)
 void question_open(struct daemon *d, struct errand *e, const struct ask *ask,
 		   int *fds, int n)
 {
-	struct question *q = find_place(d, e->uid);
+	struct question *q = question_place(d, e->uid, false, QUESTIONS_PEER);
 
 	if (n != 2 || !is_document(fds[0]) || e->uid == (uid_t)-1) {
 		refuse(e, EPROTO, "a question has a document and a pipe");
@@ -258,13 +281,16 @@ static void close_question(struct question *q, int status)
 
 	if (q->why)
 		(void)err_set(&end.err, ECANCELED, "%s", q->why);
+	if (q->is_gates)
+		gate_ask_over(q, status);
 	if (e) {
 		e->question = NULL;
 		e->deadline = clock_us() + PREPARE_US;
 		tell_preparer(e, &end);
 	}
 	fd_close(&q->pidfd);
-	*q = (struct question){ .pidfd = NO_FD };
+	fd_close(&q->of.said);
+	*q = (struct question){ .pidfd = NO_FD, .of.said = NO_FD };
 }
 
 void question_look(struct daemon *d, struct question *q)
@@ -281,30 +307,45 @@ void question_drop(struct question *q)
 	if (!q)
 		return;
 	q->errand = NULL;
+	q->of.gate = NULL;
 	if (q->told != SIGKILL)
 		tell_desk(q, SIGINT);
 }
 
+void question_end(struct question *q, const char *why)
+{
+	if (q->pid == 0 || q->told == SIGKILL)
+		return;
+	q->why = why;
+	tell_desk(q, SIGINT);
+}
+
 void questions_end(struct daemon *d, const char *why)
 {
-	for (int i = 0; i < MAX_QUESTIONS; i++) {
-		struct question *q = &d->questions[i];
+	for (int i = 0; i < ALL_QUESTIONS; i++)
+		if (!d->questions[i].is_gates)
+			question_end(&d->questions[i], why);
+}
 
-		if (q->pid == 0 || q->told == SIGKILL)
-			continue;
-		q->why = why;
-		tell_desk(q, SIGINT);
-	}
+/*
+ * A request that is made again finds its answer, so it stays; nobody comes
+ * back for a gate's.
+ */
+static int ending_signal(const struct question *q)
+{
+	if (q->told)
+		return SIGKILL;
+	return q->is_gates ? SIGINT : SIGTERM;
 }
 
 /* First the waiting ends; a desk that does not, is ended. */
 void questions_late(struct daemon *d, int64_t now)
 {
-	for (int i = 0; i < MAX_QUESTIONS; i++) {
+	for (int i = 0; i < ALL_QUESTIONS; i++) {
 		struct question *q = &d->questions[i];
 
 		if (q->pid > 0 && q->deadline <= now)
-			tell_desk(q, q->told ? SIGKILL : SIGTERM);
+			tell_desk(q, ending_signal(q));
 	}
 }
 
@@ -312,7 +353,7 @@ int64_t questions_next(const struct daemon *d)
 {
 	int64_t next = INT64_MAX;
 
-	for (int i = 0; i < MAX_QUESTIONS; i++)
+	for (int i = 0; i < ALL_QUESTIONS; i++)
 		if (d->questions[i].pid > 0)
 			next = MIN(next, d->questions[i].deadline);
 	return next;
@@ -323,12 +364,13 @@ void questions_kill(struct daemon *d)
 	int64_t end = clock_us() + GRACE_US;
 	int left;
 
-	questions_end(d, "the daemon ended");
+	for (int i = 0; i < ALL_QUESTIONS; i++)
+		question_end(&d->questions[i], "the daemon ended");
 	do {
-		struct pollfd fds[MAX_QUESTIONS];
+		struct pollfd fds[ALL_QUESTIONS];
 
 		left = 0;
-		for (int i = 0; i < MAX_QUESTIONS; i++) {
+		for (int i = 0; i < ALL_QUESTIONS; i++) {
 			question_look(d, &d->questions[i]);
 			if (d->questions[i].pid > 0)
 				fds[left++] = (struct pollfd){
@@ -343,6 +385,8 @@ void questions_kill(struct daemon *d)
 		/* One that cannot be killed stays, and counts, until it ends.
 		 */
 	} while (left > 0 && clock_us() < end + GRACE_US);
-	for (int i = 0; i < MAX_QUESTIONS; i++)
+	for (int i = 0; i < ALL_QUESTIONS; i++) {
 		d->questions[i].errand = NULL;
+		d->questions[i].of.gate = NULL;
+	}
 }

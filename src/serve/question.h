@@ -22,6 +22,10 @@
  * with the policy that it was asked by, and with the daemon: it is withdrawn
  * then. The time that a Docker client waits ends the waiting alone: the
  * question stays, and the same request finds its answer.
+ *
+ * Gates of boxes ask as well, in the midst of a connection (gate-ask.h). Their
+ * questions have places of their own, so that a box that asks much keeps no
+ * request from being asked about.
  */
 
 #include <stdbool.h>
@@ -33,12 +37,29 @@
 #define MAX_QUESTIONS  64
 #define QUESTIONS_PEER 8 /* of one user */
 
+#define GATE_QUESTIONS      64
+#define GATE_QUESTIONS_PEER 16 /* of one user */
+#define GATE_QUESTIONS_ONE  8  /* of one gate */
+
+#define ALL_QUESTIONS (MAX_QUESTIONS + GATE_QUESTIONS)
+
 struct daemon;
 struct errand;
+struct gate_child;
 struct prep;
+
+/* What a gate asks, and where the desk's line will be. */
+struct question_gate {
+	struct gate_child *gate; /* NULL: it is gone */
+	uint32_t number;         /* the gate's own */
+	int said;                /* a memfd that the desk writes to */
+	char target[272];        /* HOST:PORT */
+};
 
 struct question {
 	struct errand *errand; /* that waits; NULL: nobody does any more */
+	bool is_gates;         /* no errand's, but: */
+	struct question_gate of;
 	uid_t uid;
 	pid_t pid; /* of the desk; 0: this place is free */
 	int pidfd;
@@ -58,6 +79,21 @@ struct ask_end {
 		err; /* code 0: the desk was there, and what it said counts */
 };
 
+/*
+ * A desk for what `q` says, which the place must have but for its process: it
+ * reads fds[0] and writes to fds[1]. `asker` is whose pid people are shown, the
+ * uid is q->uid. -errno: there is none.
+ */
+int question_start(struct daemon *d, struct question *q, pid_t asker,
+		   const int *fds);
+/* When nobody has answered by then, and the desk has not ended, it is ended. */
+int64_t question_deadline(const struct daemon *d);
+/* A free place, if fewer than `most` of the user's are taken; NULL: none. */
+struct question *question_place(struct daemon *d, uid_t uid, bool is_gates,
+				int most);
+/* Ends it: it is withdrawn, and that is why. */
+void question_end(struct question *q, const char *why);
+
 /* In the parent. Takes the descriptors; the preparer is answered in any case.
  */
 void question_open(struct daemon *d, struct errand *e, const struct ask *ask,
@@ -66,7 +102,7 @@ void question_open(struct daemon *d, struct errand *e, const struct ask *ask,
 void question_look(struct daemon *d, struct question *q);
 /* Nobody waits for it any more. */
 void question_drop(struct question *q);
-/* All that somebody waits for: withdrawn, and that is why. */
+/* All of requests: withdrawn, and that is why. */
 void questions_end(struct daemon *d, const char *why);
 void questions_late(struct daemon *d, int64_t now);
 int64_t questions_next(const struct daemon *d);

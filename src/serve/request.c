@@ -59,12 +59,20 @@ static int take_words(struct request *r, const struct value *v,
 	for (struct walk w = walk_start(v); walk_next(&w, &none, &item);) {
 		struct buf text;
 		int e = text_of(&item, MAX_WORD, &text);
+		bool is_long = text.error == -E2BIG;
 
 		if (e == 0 && words->n < MAX_WORDS)
 			e = strv_add(words, text.data);
 		else
 			e = -EINVAL;
 		buf_done(&text);
+		if (is_long)
+			return bad(err, "an argument of the command is longer "
+					"than 131071 bytes, the kernel's "
+					"limit");
+		if (e < 0 && words->n == MAX_WORDS)
+			return bad(err, "the command has more than 4096 "
+					"words");
 		if (e < 0)
 			return bad(err, "command is a list of words");
 	}
@@ -315,6 +323,31 @@ static int take_gate(struct request *r, const struct value *v, struct err *err)
 	return 0;
 }
 
+/* BYTES RULE, of gates that the box had before. */
+static int take_used(struct request *r, const struct value *v, struct err *err)
+{
+	static const char form[] = "used is a list of 'BYTES RULE'";
+	struct value none;
+	struct value item;
+
+	if (value_type(v) != '[')
+		return bad(err, form);
+	for (struct walk w = walk_start(v); walk_next(&w, &none, &item);) {
+		struct buf text;
+		int e = text_of(&item, SPEC_USED_SIZE, &text);
+		size_t n = e == 0 ? strspn(text.data, "0123456789") : 0;
+
+		if (n == 0 || n > 20 || text.data[n] != ' ' ||
+		    r->spec->gate_used.n == SPEC_USED_MAX ||
+		    strv_add(&r->spec->gate_used, text.data) < 0)
+			e = -EINVAL;
+		buf_done(&text);
+		if (e < 0)
+			return bad(err, form);
+	}
+	return 0;
+}
+
 static int take_exec(struct request *r, const struct value *v, struct err *err)
 {
 	return take_bool(v, &r->exec, err);
@@ -425,6 +458,7 @@ static const struct {
 	{ "box_only", take_box_only }, { "sweep", take_sweep },
 	{ "as_user", take_as_user },   { "programs", take_programs },
 	{ "stdin", take_stdin },       { "gate", take_gate },
+	{ "used", take_used },
 };
 
 /* Of a box that is dead nothing is prepared. */
@@ -465,6 +499,8 @@ static int take(struct request *r, const struct value *object, struct err *err)
 		return bad(err, "programs goes with exec");
 	if (r->has_gate && !r->exec)
 		return bad(err, "gate goes with exec");
+	if (r->spec->gate_used.n > 0 && r->exec)
+		return bad(err, "used and exec exclude each other");
 	if (r->exec && r->box_only)
 		return bad(err, "exec and box_only exclude each other");
 	return 0;
@@ -490,6 +526,9 @@ int request_parse(char *text, size_t len, struct request *ret, struct err *err)
 		return -err->code;
 	ret->spec->is_empty = ret->box_only;
 	ret->spec->as_user = ret->exec && ret->as_user;
+	/* Docker's clients say so of one that the box may have. */
+	ret->spec->may_unset_env = ret->exec &&
+				   strcmp(ret->face, "docker") == 0;
 	return 0;
 }
 

@@ -59,9 +59,14 @@ int rules_load(struct daemon *d, struct err *err)
 	d->policy = p;
 	d->policy_name = name;
 	d->policy_loaded = (int64_t)time(NULL);
-	say("policy: %s, sha256 %.12s", p->flat.sources[0].name,
-	    p->flat.sources[0].sha256);
 	return 0;
+}
+
+void rules_say(const struct daemon *d)
+{
+	const struct flat_source *s = &d->policy->flat.sources[0];
+
+	say("policy: %s, sha256 %.12s", s->name, s->sha256);
 }
 
 /* docker.exec has no member of its own in struct policy: nobody else asks. */

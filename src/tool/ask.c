@@ -91,7 +91,7 @@ static int list_code(const json_t *blocks, struct strv *ret)
 
 static void who_is_asked(const struct policy *p, struct approve_request *req)
 {
-	bool any = p->ask.n == 0 && !p->ask.is_stated;
+	bool any = !p->ask.is_stated;
 
 	req->may_terminal = any || policy_list_has(&p->ask, "terminal");
 	req->may_store = any || policy_list_has(&p->ask, "store");

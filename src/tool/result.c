@@ -21,20 +21,13 @@ void tool_result_done(struct tool_result *r)
 /* What is not UTF-8 is replaced: a model reads text. */
 static json_t *clean_string(const char *text, size_t len)
 {
-	static const char replacement[] = "\xef\xbf\xbd";
-	const unsigned char *p = (const unsigned char *)text;
 	struct buf b;
 	json_t *s;
 
 	if (utf8_check(text, len))
 		return json_stringn(text, len);
 	buf_init(&b, 3 * len + 1);
-	for (size_t i = 0; i < len;) {
-		size_t n = utf8_len(p + i, len - i);
-
-		(void)buf_add(&b, n ? text + i : replacement, n ? n : 3);
-		i += n ? n : 1;
-	}
+	utf8_repair(&b, text, len);
 	s = b.error ? NULL : json_stringn(b.data, b.len);
 	buf_done(&b);
 	return s;

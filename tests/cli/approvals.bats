@@ -726,7 +726,12 @@ assert "cannot_be_read" in l[sys.argv[2]] and "request" in l[sys.argv[3]], l' "$
 
 # run_asks [ARG...]: a run of code that waits for a person, who says no; what was shown.
 run_asks() {
-	setsid "$cordon" run --policy p.yaml "$@" >out 2>err 3>&- </dev/null &
+	asks "$cordon" run --policy p.yaml "$@"
+}
+
+# asks COMMAND...: starts it; its question is $id and $shown.
+asks() {
+	setsid "$@" >out 2>err 3>&- </dev/null &
 	asker=$!
 	id=
 	for _ in $(seq 100); do
@@ -758,4 +763,18 @@ run_asks() {
 	"$cordon" approvals deny "$id"
 	wait "$asker" || :
 	is "$(cat out)" ""
+}
+
+@test "approvals: a yes to blocks is for what each of them reads" {
+	printf 'version: 1\napprovals: {expire: 30s, always: [code]}\n' >p.yaml
+	export CORDON_STATE_DIR=$dir/run-state CORDON_LIBEXEC=$CORDON_BUILD
+	for input in one two; do
+		asks "$CORDON_BUILD/tests/librun" '{"policy": "p.yaml", "blocks": [{"language": "sh", "code": "true"},
+			{"language": "sh", "code": "cat", "stdin": "'$input'"}]}'
+		has "$shown" "stdin 2 3 $(printf %s $input | sha256sum | cut -d' ' -f1)"
+		"$cordon" approvals approve "$id" --scope always
+		wait "$asker"
+		output=$(cat out)
+		is "$(field stdout)" $input
+	done
 }

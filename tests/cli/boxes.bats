@@ -90,6 +90,23 @@ box() {
 	refused "-t needs a terminal" exec -t ex true
 }
 
+@test "exec -d: its id can be attached to and killed; it has no log" {
+	box ex
+	id=$("$cordon" exec -d ex sh -c 'echo out; sleep 0.5; exit 7')
+	run "$cordon" attach --no-stdin "$id"
+	is "$status" 7
+	is "$output" out
+	id=$("$cordon" exec -d ex sleep 60)
+	is "$("$cordon" kill "$id")" "$id"
+	run "$cordon" attach --no-stdin "$id"
+	is "$status" 137
+	refused "whose output is in no log; 'cordon attach $id'" logs "$id"
+	none=$(printf '%064d' 0)
+	refused "no box '$none'" attach "$none"
+	refused "no box '$none'" kill "$none"
+	refused "no box '$none'" logs "$none"
+}
+
 @test "exec -u, --group-add, cp -a: further users, or one that says so" {
 	local many=1
 	"$cordon" run -d --name us --user 1000:1000 -- sleep 60 >/dev/null
@@ -288,7 +305,7 @@ END
 
 # shellcheck disable=SC2030 # as every test
 @test "a box that is to be removed with its end is" {
-	"$cordon" run -d --rm true --name brief -- true >/dev/null
+	"$cordon" run -d --rm --name brief -- true >/dev/null
 	for _ in $(seq 100); do
 		[ -n "$("$cordon" ps -aq)" ] || break
 		sleep 0.1

@@ -49,6 +49,7 @@ setup_file() {
 		  allow:
 		    - {host: api.test, ports: [80]}
 		    - {host: two.test, ports: [80]}
+		    - {host: few.test, ports: [80], bytes: 400}
 		    - host: key.test
 		      methods: [GET]
 		      secret: {env: THE_KEY, header: Authorization, format: "Bearer {}"}
@@ -56,6 +57,7 @@ setup_file() {
 		  resolve:
 		    "api.test:80": "127.0.0.1:$plain"
 		    "two.test:80": "127.0.0.1:$plain"
+		    "few.test:80": "127.0.0.1:$plain"
 		    "ask.test:80": "127.0.0.1:$plain"
 		    "key.test:443": "127.0.0.1:$tls"
 	END
@@ -117,15 +119,17 @@ shell() {
 @test "a run reaches what the policy allows, and nothing else; both are told" {
 	post own.sock /v1/run "{\"command\": $(shell '
 		curl -sS http://api.test/one?q=hidden; curl -sS http://evil.test/
-		curl -sS -m 3 http://1.1.1.1/; curl -sS http://ask.test/; true')}" >r
+		curl -sS -m 3 http://1.1.1.1/; curl -4 -sS -m 3 http://api.test:81/; true')}" >r
 	is "$(jq -r .stdout r)" "api.test /one?q=hidden"
 	has "$(jq -r .stderr r)" "resolve host: evil.test"
 	is "$(jq -r '.denials[] | "\(.layer) \(.what) \(.reason)"' r | sort | xargs)" \
-		"net address no_route net ask.test:80 not_approved net evil.test no_rule"
-	has "$(jq -r '.warnings[]' r)" "network.ask: 'ask.test' is denied"
+		"net address no_route net api.test:81 port net evil.test no_rule"
 	c audit list --kind connection >l
 	grep allow l | grep -q api.test
 	grep deny l | grep -q evil.test
+	is "$(cat "$place"/state/ledger/*.jsonl | jq -r 'select(.kind == "connection" and .decision == "deny") |
+		"\(.code) \(.host):\(.port) \(.count)"' | sort | xargs)" \
+		"address address:0 1 no_rule evil.test:0 null port api.test:81 null"
 	run ! grep -q hidden l
 	c audit verify
 	until_true no_gates
@@ -245,6 +249,24 @@ shell() {
 		until_true no_gates
 	done
 	c rm again
+}
+
+@test "bytes that a box has used stay used when it is started again" {
+	c create --name few -- sleep 100 >/dev/null
+	c start few
+	is "$(c exec few curl -sS http://few.test/)" "few.test /"
+	c restart -t 0 few
+	# Some 220 each: the second does not fit any more.
+	run c exec few curl -sS http://few.test/
+	[ "$status" -ne 0 ]
+	c restart -t 0 few
+	run c exec few curl -sS http://few.test/
+	[ "$status" -ne 0 ]
+	# shellcheck disable=SC2317 # until_true calls it
+	told() { c inspect few | grep -q '"reason": *"bytes"'; }
+	until_true told
+	is "$(c exec few curl -sS http://two.test/)" "two.test /"
+	c rm -f few
 }
 
 @test "a gate that is killed leaves a box without a network, and that is told" {

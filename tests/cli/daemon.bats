@@ -103,6 +103,51 @@ last_run() {
 	kill "$(cat "$place/policy/pid")"
 }
 
+# preparer: the process that waits for our next request.
+preparer() {
+	local d
+	d=$(cat "$place/pid")
+	for _ in $(seq 100); do
+		ps --no-headers -o pid,comm --ppid "$d" | awk '$2 == "cordon" { print $1 }' | sort -n | sed 1d >"$dir/preparers"
+		[ "$(wc -l <"$dir/preparers")" -ne 1 ] || break
+		sleep 0.1
+	done
+	cat "$dir/preparers"
+}
+
+@test "what prepares requests stays for the next one of the same user, and keeps nothing" {
+	c create --name one -e A=1 -w /tmp -m 64m -- sh -c 'echo $A; pwd' >/dev/null
+	pid=$(preparer)
+	[ -n "$pid" ]
+	for i in 2 3 4; do
+		c create --name "stay$i" -- sh -c 'echo "${A-none}"; pwd; head -1 /proc/meminfo' >/dev/null
+		c start "stay$i"
+		c wait "stay$i" >/dev/null
+		is "$(c logs "stay$i" | tr -s ' \n' ' ')" "none /workspace MemTotal: 262144 kB "
+	done
+	# Requests that are refused are no reason to go, and nothing is left open.
+	run ! c create --name refused -v /proc:/p -- true
+	run ! c create --name refused --image none/such -- true
+	is "$(preparer)" "$pid"
+	# It cannot be looked into by its own user.
+	[ "$EUID" -ne 0 ] || is "$(cd "/proc/$pid/fd" && echo *)" "0 1 2 3"
+	# Another policy, another preparer; and it does not stay for ever.
+	kill -HUP "$(cat "$place/pid")"
+	for _ in $(seq 100); do
+		[ -d "/proc/$pid" ] || break
+		sleep 0.1
+	done
+	[ ! -d "/proc/$pid" ]
+	c create --name after -- true >/dev/null
+	pid=$(preparer)
+	for _ in $(seq 70); do
+		c create --name many -- true >/dev/null
+		c rm many >/dev/null
+	done
+	[ "$(preparer)" != "$pid" ]
+	c rm -f one after stay2 stay3 stay4 >/dev/null
+}
+
 @test "a box is made, run, read and removed" {
 	id=$(c create --name life -- sh -c 'echo out; echo err >&2; exit 7')
 	is "${#id}" 64
@@ -112,6 +157,51 @@ last_run() {
 	is "$(c logs life 2>&1 >/dev/null)" err
 	c rm life
 	run ! c inspect life
+}
+
+@test "a network namespace is used again, and nothing is in it" {
+	look='readlink /proc/self/ns/net; wc -l </proc/self/net/unix; cat /proc/self/net/sockstat | head -1'
+	# Two that hold each other, in messages nobody reads; and a name, if there can be one.
+	cat >"$dir/leave.py" <<-'END'
+		import array, os, socket
+		print(os.readlink("/proc/self/ns/net"), flush=True)
+		for i in range(50):
+		    a, b = socket.socketpair()
+		    try:
+		        a.bind("\0left%d" % i)
+		        a.listen(5)
+		    except OSError:
+		        pass
+		    fds = array.array("i", [a.fileno(), b.fileno()])
+		    try:
+		        a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+		        b.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+		    except OSError:
+		        pass
+		print(len(open("/proc/self/net/unix").readlines()))
+	END
+	: >"$dir/seen"
+	for i in $(seq 12); do
+		c run -d --name left -- python3 -c "$(cat "$dir/leave.py")" >/dev/null
+		c wait left >/dev/null
+		c logs left >"$dir/left"
+		c rm left >/dev/null
+		[ "$(tail -1 "$dir/left")" -gt 2 ] # it can make some
+		head -1 "$dir/left" >>"$dir/seen"
+		c run -d --name next -- sh -c "$look" >/dev/null
+		c wait next >/dev/null
+		c logs next >"$dir/next"
+		c rm next >/dev/null
+		is "$(tail -n +2 "$dir/next" | tr -s '\n' ' ')" "1 sockets: used 0 "
+		head -1 "$dir/next" >>"$dir/seen"
+	done
+	[ "$(sort -u "$dir/seen" | wc -l)" -lt 24 ]
+	# At one time no two boxes have the same.
+	for i in 1 2 3 4; do
+		c run -d --name "net$i" -- sleep 100 >/dev/null
+	done
+	is "$(for i in 1 2 3 4; do c exec "net$i" readlink /proc/self/ns/net; done | sort -u | wc -l)" 4
+	c rm -f net1 net2 net3 net4 >/dev/null
 }
 
 @test "programs in a box: streams, code, many at once" {
@@ -364,7 +454,7 @@ until_told() {
 	d run -d --name two -- sleep 60
 	run d run -d --name three -- sleep 60
 	[ "$status" -ne 0 ]
-	has "$output" "2 boxes of this user are alive, which is the limit"
+	has "$output" "2 boxes are alive, which is the limit (--max-boxes)"
 	d rm -f one
 	d start three
 	d rm -f two three

@@ -139,6 +139,7 @@ load common
 	refused "--network" run --network bridge -- true
 	refused "refused" run --cap-add ALL -- true
 	refused "refused" run --privileged=true -- true
+	refused "refused" run --privileged -- true
 }
 
 @test "errors: code" {
@@ -170,4 +171,128 @@ load common
 	is "$status" 0
 	run --separate-stderr "$cordon" run -v "$(head -c 9000 /dev/zero | tr '\0' x):/x" -- true
 	is "$status" 125
+}
+
+@test "errors: the message names the flag, the limit and what it takes" {
+	refused "--env: 'FOO'" run -e FOO -- true
+	refused "--user 'foo'" run -u foo -- true
+	refused "take 0.01 to 4096" run --cpus 0.001 -- true
+	refused "at least 1ms" run --timeout 0s -- true
+	truncate -s 65M huge.py
+	refused "larger than 64 MiB" run huge.py
+	run --separate-stderr "$cordon" run --writable /usr/local -- true
+	is "$status" 126
+	has "$stderr" "denied: writable: "
+	run --separate-stderr "$cordon" run --workspace /proc -- true
+	is "$status" 126
+	has "$stderr" "denied: workspace '/proc'"
+}
+
+@test "errors: an env file has NAME=VALUE and nothing else" {
+	printf 'A=1\0B=2\n' >nul
+	refused "nul:1: it has a byte 0" run --env-file nul -- env
+	printf '# one\nexport C=3\n' >shell
+	refused "shell:2: 'export C=3' has a blank in its name" run --env-file shell -- env
+}
+
+@test "errors: standard input that cannot be read is told" {
+	run --separate-stderr bash -c '"$1" run --lang python - <&-' - "$cordon"
+	is "$status $stderr" "125 cordon: standard input is closed"
+	run --separate-stderr bash -c '"$1" run -i -- cat </' - "$cordon"
+	has "$stderr" "read standard input: Is a directory"
+}
+
+@test "errors: standard output that cannot be written is told" {
+	for line in 'run --dry-run -- true >&-' 'run --help >/dev/full' 'version >/dev/full' \
+		'help >/dev/full' 'help run >/dev/full'; do
+		run --separate-stderr bash -c "'$cordon' $line"
+		is "$status $stderr" "125 cordon: standard output could not be written"
+	done
+}
+
+@test "errors: a working directory that cannot be is refused before there is a box" {
+	refused "invalid: workdir: '/usr/nonexist' does not exist" run -w /usr/nonexist -- pwd
+	mkdir data
+	refused "does not exist in volume '/data'" run -v "$PWD/data:/data" -w /data/nope -- pwd
+}
+
+@test "errors: a working directory that is none" {
+	mkdir ws vol
+	touch ws/f vol/f
+	for at in /usr/bin/env /usr/bin/env/x /bin/sh/x; do
+		refused "workdir: '$at' is not a directory" run -w $at -- true
+	done
+	refused "is not a directory" run --workspace ws -w /workspace/f -- true
+	refused "is not a directory" run --workspace ws -w /workspace/f/x -- true
+	refused "is not a directory" run -v "$dir/vol:/vol" -w /vol/f -- true
+	# What only the box knows comes with what to do.
+	refused "--workdir names another" run -w /etc/passwd -- true
+}
+
+@test "errors: a pattern of copy-out is of the workspace" {
+	for glob in '/tmp/*' '../*' 'a/../b' '/workspace/../x' '/workspace/'; do
+		refused "only files of /workspace are copied" run --copy-out "$glob=o" -- true
+	done
+	mkdir work
+	refused "/workspace is a volume" run -v "$PWD/work:/workspace:rw" --copy-out '*=o' -- true
+}
+
+@test "errors: what is copied in is never written through a volume" {
+	mkdir vol ws ws/sub
+	echo host >vol/f
+	echo copy >ws/f
+	echo copy >ws/sub/f
+	for at in /workspace:rw /workspace /workspace/:rw //workspace/.:rw \
+		/workspace/sub:rw /workspace/sub; do
+		refused "would be copied into the volume at" run -v "$dir/vol:$at" \
+			--workspace ws -- true
+		refused "would be copied into the volume at" run --dry-run \
+			-v "$dir/vol:$at" --workspace ws -- true
+	done
+	is "$(cat vol/f)" host
+	refused "a tmpfs that is ro" run --tmpfs /workspace:ro --workspace ws -- true
+	# Where it has nothing, and beside the workspace, both may be there.
+	run "$cordon" run -v "$dir/vol:/workspace/new:rw" --workspace ws -- cat new/f f
+	is "$output" "host
+copy"
+	run "$cordon" run -v "$dir/vol:/vol:rw" --workspace ws -- cat /vol/f f
+	is "$output" "host
+copy"
+	# And code of the request goes into such a volume, as it does to work_dir.
+	run "$cordon" run -v "$dir/vol:/workspace:rw" --lang sh -c 'cat f'
+	is "$output" host
+	is "$(find vol -mindepth 1 -maxdepth 1 | wc -l)" 2
+}
+
+@test "errors: a target that is given twice" {
+	mkdir one two
+	for more in "-v $dir/two:/x" "-v $dir/two:/x/" "--tmpfs /x" \
+		"--writable //x/."; do
+		# shellcheck disable=SC2086
+		refused "duplicate mount point '/x'" run -v "$dir/one:/x" $more -- true
+	done
+	# Below each other they are two places.
+	run "$cordon" run -v "$dir/one:/x" --tmpfs /x2 --tmpfs /x2/y -- true
+	is "$status" 0
+}
+
+@test "errors: an env file that cannot be read is not an empty one" {
+	refused "Is a directory" run --env-file /tmp -- true
+	refused "read '/proc/self/mem'" run --env-file /proc/self/mem -- true
+	for special in /dev/zero /dev/tty0 fifo sock; do
+		case $special in
+		fifo) mkfifo fifo ;;
+		sock) python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("sock")' ;;
+		/dev/tty0) [ -e /dev/tty0 ] || continue ;;
+		esac
+		run --separate-stderr timeout 10 "$cordon" run --env-file $special -- true
+		is "$status ${#stderr_lines[@]}" "125 1"
+		has "$stderr" "--env-file: "
+	done
+	head -c 1100000 /dev/zero | tr '\0' '#' >large
+	refused "'large' has more than 1048576 bytes" run --env-file large -- true
+	# A pipe of the shell is as good as a file.
+	gives 0 "1 2" --env-file <(printf 'A=1\nB=2') -- sh -c 'echo $A $B'
+	echo A=3 | (run "$cordon" run --env-file /dev/stdin -- sh -c 'echo $A'; is "$output" 3)
+	gives 0 "" --env-file /dev/null -- true
 }

@@ -581,8 +581,10 @@ d.e" --hostname h1 --domainname d.e --add-host db:10.0.0.7 --add-host six:fd00::
 1024" --ulimit nofile=64:100 --ulimit core=-1 --ulimit nproc=50 --ulimit fsize=1048576 -- bash -c '
 		echo $(ulimit -Sn) $(ulimit -Hn); echo $(ulimit -Sc) $(ulimit -Hc); echo $(ulimit -Su) $(ulimit -Hu)
 		ulimit -f'
-	# Never above what every box has.
-	gives 0 1024 --ulimit nofile=1000000 -- bash -c 'ulimit -n'
+	# Never above what every box has, which is said.
+	in_box --ulimit nofile=1000000 -- bash -c 'ulimit -n'
+	is "$status $output" "0 1024"
+	has "$stderr" "ulimit nofile is 1024: it can only be lowered"
 	in_box --ulimit cpu=1 --timeout 20 --cpus 1 -- sh -c 'while :; do :; done'
 	[ "$status" -ge 128 ]
 	in_box --ulimit as=67108864 --memory 256m -- python3 -c 'x = bytearray(100 << 20)'

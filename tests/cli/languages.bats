@@ -158,3 +158,11 @@ speaks() {
 	is "$(field runs.0.exit_code) $(field exit_code)" "4 4"
 	is "$(field output)" $'out\nerr'
 }
+
+@test "languages: go that had too little is told what it needs" {
+	command -v go >/dev/null || skip "there is no go here"
+	printf 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println(1) }\n' >h.go
+	run --separate-stderr "$cordon" run --timeout 1s h.go
+	is "$status" 124
+	has "$stderr" "go needs about --memory 512m --tmpfs /tmp:size=256m --cpus 2 --timeout 2m"
+}

@@ -217,3 +217,209 @@ shown() {
 	is "$(shown '{"label": ["a= \" x  \\ y", "b=\u00e9"]}' pids)" 128
 	is "$(shown '{"env": {"A": "b c=d", "N": 3}}' env | grep -c "A=b c=d.*N=3")" 1
 }
+
+@test "library: JSON, a directory that is the workspace" {
+	ends exited '{"work_dir": "made"}' sh -c 'echo x >out; pwd'
+	is "$(field stdout) $(cat made/out)" "/workspace x"
+	ends exited '{"work_dir": "made:ro"}' touch /workspace/no
+	is "$(field exit_code)" 1
+	ends exited '{"work_dir": "elsewhere", "bind_dir": "made"}' cat out
+	is "$(field stdout)" x
+	[ ! -e elsewhere ]
+	# The current directory only when it is meant.
+	ends invalid '{"work_dir": "."}' true
+	has "$(field message)" "allow_cwd"
+	ends exited '{"work_dir": ".", "allow_cwd": true}' ls
+	has "$(field stdout)" made
+	has "$(field warnings)" "work_dir is the current directory"
+	# It is a volume: what is never mounted is not, and nothing is left then.
+	ends denied '{"work_dir": "/proc"}' true
+	ends invalid '{"work_dir": "new", "workspace": "made"}' true
+	[ ! -e new ]
+	ends denied '{"work_dir": "no/such/../place", "volumes": {"/proc": {"bind": "/p"}}}' true
+	[ ! -e no ]
+	mkdir -m 555 shut
+	[ "$UID" = 0 ] || ends invalid '{"work_dir": "shut/not/there"}' true
+	ends invalid '{"work_dir": "made/out/there"}' true
+	has "$(field message)" "'made/out/there': Not a directory"
+	ends exited '{"work_dir": "not//there/"}' touch x
+	[ -e not/there/x ]
+	# Where the caller wants it besides; made where nothing is.
+	ends exited '{"work_dir": "made", "container_work_dir": "/work"}' sh -c 'pwd; ls'
+	is "$(field stdout)" $'/work\nout'
+	ends exited '{"container_work_dir": "/a/b"}' pwd
+	is "$(field stdout)" /a/b
+}
+
+@test "library: JSON, each block reads what it was given" {
+	local long
+	long=$(printf '%090000d' 1) # more than a pipe holds
+	ends exited '{"blocks": [
+		{"language": "sh", "code": "cat; cat /dev/stdin; test -p /dev/stdin", "stdin": "one\u0000\n"},
+		{"language": "python", "code": "import sys; print(len(sys.stdin.read()))", "stdin": "'"$long"'"},
+		{"language": "sh", "code": "cat | wc -c"},
+		{"language": "c", "code": "#include <stdio.h>\nint main() { putchar(getchar()); }", "stdin": "c"},
+		{"language": "sh", "code": "cat", "stdin": ""}]}'
+	is "$(jq -c '[.runs[].stdout]' <<<"$output")" '["one\u0000\n","90000\n","0\n","c",""]'
+	# One that reads some of it, or nothing, ends as it does, and at its time.
+	ends exited '{"blocks": [{"language": "sh", "code": "head -c 5; exec <&-; sleep 0.1; exit 7", "stdin": "'"$long"'"}]}'
+	is "$(field stdout) $(field exit_code)" "00000 7"
+	ends timeout '{"timeout": "300ms", "blocks": [{"language": "sh", "code": "sleep 100", "stdin": "'"$long"'"}]}'
+	is "$(shown '{"blocks": [{"language": "sh", "code": "", "stdin": "a"}]}' blocks)" "[{'language': 'sh', 'code': '', 'stdin': 'a'}]"
+	ends invalid '{"tty": true, "blocks": [{"language": "sh", "code": "", "stdin": ""}]}'
+	has "$(field message)" "a terminal and given input"
+}
+
+@test "library: JSON, a block that floods ends alone where others go on" {
+	local blocks='"blocks": [{"language": "sh", "code": "yes"}, {"language": "sh", "code": "echo two"}, {"language": "sh", "code": "yes >&2"}]'
+	ends output '{"hard_output": "100k", "continue_on_error": true, '"$blocks}"
+	is "$(jq -c '[.runs[] | [.cause, .stdout[0:4]]]' <<<"$output")" '[["output","y\ny\n"],["exited","two\n"],["output",""]]'
+	ends output '{"hard_output": "100k", '"$blocks}"
+	is "$(jq '.runs | length' <<<"$output")" 1
+	# One that was over before it was noticed is over, and the next one runs.
+	blocks='"blocks": [{"language": "sh", "code": "echo more than ten bytes"}, {"language": "sh", "code": "sleep 0.2"}]'
+	for _ in $(seq 20); do
+		run --separate-stderr "$librun" '{"hard_output": "10", '"$blocks}"
+		case $(jq -c '[.runs[].cause]' <<<"$output") in
+		'["output"]' | '["exited","exited"]') ;;
+		*) echo "$output" && return 1 ;;
+		esac
+	done
+}
+
+@test "library: JSON, what came first is the cause" {
+	local code='"blocks": [{"language": "sh", "code": "trap yes TERM; while :; do sleep 0.05; done"}]'
+	ends timeout '{"timeout": "300ms", "kill_grace": "1s", "hard_output": "1k", '"$code}"
+	ends timeout '{"timeout": "300ms", "kill_grace": "1s", "hard_output": "1k", "continue_on_error": true, '"$code}"
+	ends timeout '{"timeout": "300ms", "total_timeout": "400ms", "kill_grace": "500ms", "continue_on_error": true, "blocks": [
+		{"language": "sh", "code": "trap : TERM; while :; do sleep 0.05; done"}, {"language": "sh", "code": "sleep 5"}]}'
+	is "$(jq -c '[.runs[].cause]' <<<"$output")" '["timeout","timeout"]'
+	has "$(field message)" total
+}
+
+@test "library: JSON, blocks, and files that go" {
+	ends exited '{"work_dir": "made", "delete_files": true, "blocks": [
+		{"language": "sh", "code": "echo $1 >one; exit 0", "args": ["first"], "filename": "d/a.sh"},
+		{"language": "python", "code": "import sys; print(sys.argv[1:]); sys.exit(3)", "args": ["x", "y"], "filename": null}]}'
+	is "$(field exit_code) $(field stdout) $(cat made/one) $(field warnings)" "3 ['x', 'y'] first []"
+	is "$(find made -type f)" made/one
+	ends exited '{"work_dir": "made", "blocks": [{"language": "sh", "code": "cat", "stdin": "in", "filename": "kept.sh"}]}'
+	is "$(field stdout) $(cat made/kept.sh)" "in cat"
+	# One that cannot be removed is named.
+	ends exited '{"work_dir": "made", "delete_tmp_files": true, "blocks": [
+		{"language": "sh", "code": "rm -f gone.sh; mkdir gone.sh", "filename": "gone.sh"}]}'
+	has "$(field warnings)" "delete_files: 'gone.sh' could not be removed"
+	for bad in '[]' '{}' '[1]' '[{}]' '[{"language": "sh"}]' '[{"language": "sh", "code": 1}]' \
+		'[{"language": "sh", "code": "", "args": "x"}]' '[{"language": "sh", "code": "", "args": [1]}]' \
+		'[{"language": "sh", "code": "", "more": 1}]'; do
+		refuses "blocks" "{\"blocks\": $bad}"
+	done
+}
+
+@test "library: JSON, hosts, ulimits and networks as others write them" {
+	ends exited '{"extra_hosts": {"db": "10.0.0.7"}}' grep -c '^10.0.0.7 db$' /etc/hosts
+	is "$(field stdout)" 1
+	for ulimits in '[{"name": "nofile", "soft": 100, "hard": 200}]' '[{"Name": "nofile", "Soft": 100, "Hard": 200}]' \
+		'{"nofile": "100:200"}' '{"nofile": {"soft": 100, "hard": 200}}' '["nofile=100:200"]'; do
+		ends exited "{\"ulimits\": $ulimits}" sh -c 'ulimit -Sn; ulimit -Hn'
+		is "$(field stdout)" $'100\n200'
+	done
+	refuses "ulimits takes" '{"ulimits": [{"soft": 1}]}' true
+	is "$(shown '{"network": "allowlist", "allow_domains": ["example.org"]}' allow_host)" "['example.org:443']"
+	is "$(shown '{"network": "allowlist"}' network)" none
+	refuses "'allowlist'" '{"network": "bridge"}' true
+}
+
+@test "library: JSON, what is refused is named, what is elsewhere is said" {
+	ends exited '{"privileged": false, "devices": [], "cap_add": []}' true
+	refuses "privileged: refused" '{"privileged": true}' true
+	refuses "devices: refused" '{"devices": ["/dev/kvm"]}' true
+	refuses "userns: refused" '{"userns": "host"}' true
+	for name in idle_timeout init_command stop_container keep_background; do
+		refuses "it is of a box that stays" "{\"$name\": 1}" true
+	done
+	refuses "not in this build" '{"functions": [{"source": "x"}]}' true
+	refuses "not in this build" '{"functions_module": "f"}' true
+	ends exited '{"functions": null, "idle_timeout": null}' true
+}
+
+@test "library: JSON, a block that leaves no room, or no right, for the next" {
+	limits='"disk": "64k", "continue_on_error": true, "blocks":'
+	next='{"language": "sh", "code": "echo two"}'
+	blocks() {
+		run --separate-stderr "$librun" "{$limits [{\"language\": \"sh\", \"code\": \"$1\"}, $next]}"
+		is "$status" 0
+	}
+
+	blocks 'dd if=/dev/zero of=fill bs=1k; exit 0'
+	is "$(field runs.0.cause)" exited
+	is "$(field runs.1.cause)" disk
+	is "$(field runs.1.status)" resource_exceeded
+	is "$(field exit_code)" 137
+	has "$(field message)" "No space left on device"
+	has "$(field message)" "--disk"
+	# Half of a file is not left there.
+	is "$(field files)" "[{'path': 'fill', 'size': 61440}]"
+
+	blocks 'i=0; while true >f$i; do i=$((i+1)); done; exit 0'
+	is "$(field runs.1.cause)" disk
+
+	blocks 'chmod 555 /workspace'
+	is "$(field runs.0.cause)" exited
+	is "$(field runs.1.cause)" denied
+	is "$(field exit_code)" 126
+	has "$(field message)" "Permission denied"
+
+	run --separate-stderr "$librun" "{\"disk\": \"64k\", \"blocks\": [{\"language\": \"sh\", \"code\": \"#$(printf '%0100000d' 0)\"}]}"
+	is "$(field cause)" disk
+	is "$(field exit_code)" 137
+}
+
+# untouched COMMAND...: nothing is made in here, not even for a moment.
+untouched() {
+	local before after
+	before=$(stat -c %Z.%Y .; ls -A)
+	sleep 0.02
+	"$@"
+	after=$(stat -c %Z.%Y .; ls -A)
+	is "$after" "$before"
+}
+
+@test "library: a directory is made for a run, and for nothing else" {
+	local block='"blocks": [{"language": "sh", "code": "true"'
+	mkdir top
+	cd top
+	untouched ends not_found '{"work_dir": "x/y", "blocks": [{"language": "nolang", "code": "x"}]}'
+	untouched ends denied '{"work_dir": "x/y", '"$block"', "filename": "../x"}]}'
+	untouched ends not_found '{"copy_out": "*=o", "blocks": [{"language": "nolang", "code": "x"}]}'
+	untouched ends denied '{"work_dir": "x/y", "volumes": {"/proc": {"bind": "/p"}}}' true
+	untouched ends invalid '{"work_dir": "x", "disk": "64k", "workspace": "y"}' true
+	# What is found later is taken back: there is no such program.
+	ends not_found '{"work_dir": "x/y", "copy_out": []}' nosuch
+	ends not_found '{"copy_out": "*=o"}' nosuch
+	is "$(ls -A)" ""
+	# The policy sees the path that it will have, and nothing is made before.
+	mkdir ../may ../not
+	ln -s ../not link
+	echo "{version: 1, sandbox: {mount_roots: ['$dir/w/may']}}" >../cordon.yaml
+	untouched ends denied '{"policy": "../cordon.yaml", "work_dir": "../not/x/y"}' true
+	untouched ends denied '{"policy": "../cordon.yaml", "work_dir": "link/x"}' true
+	untouched ends denied '{"policy": "../cordon.yaml", "work_dir": "../may/x/../../../top/z"}' true
+	is "$(ls -A ../not ../may)" $'../may:\n\n../not:'
+	ends exited '{"policy": "../cordon.yaml", "work_dir": "../may/x/y"}' touch here
+	[ -e ../may/x/y/here ]
+	# And names that tools of the host obey are moved away from there, too.
+	ends exited '{"policy": "../cordon.yaml", "work_dir": "../may/z"}' touch .gitconfig
+	[ ! -e ../may/z/.gitconfig ]
+	has "$(field denials)" .gitconfig
+	# A link that leads nowhere, and a file, are no directories.
+	ln -s nowhere broken
+	ends invalid '{"work_dir": "broken/x"}' true
+	has "$(field message)" "work_dir: 'broken' is a link that leads nowhere"
+	touch file
+	ends invalid '{"work_dir": "file"}' true
+	is "$(field message)" "work_dir: 'file' is not a directory"
+	# Home directories are not mounted, also before they are there.
+	HOME=$PWD/home ends denied '{"work_dir": "home"}' true
+	[ ! -e home ]
+}

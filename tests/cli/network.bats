@@ -78,11 +78,19 @@ run_box() { # POLICY SCRIPT
 		curl -sS -m 3 http://1.1.1.1/
 		curl -sS -m 3 http://api.test:81/
 		echo x >/dev/udp/1.1.1.1/53
+		echo x >/dev/udp/api.test/443
 		exec 3<>/dev/tcp/127.0.0.1/$(cat "$DIR/port")" >"$DIR/r"
 	[ "$(jq -r .stdout "$DIR/r")" = "" ]
 	[ "$(jq .execution_time_ms "$DIR/r")" -lt 3000 ]
 	jq -e '.denials | map(select(.what == "address" and .count >= 2)) |
 		length == 1' "$DIR/r"
+	# What the kernel refused by itself is told with its host and port.
+	[ "$(jq -r '.denials[] | "\(.what) \(.reason)"' "$DIR/r" | sort | xargs)" = \
+		"address no_route api.test:443 udp api.test:81 port" ]
+	id=$(jq -r .id "$DIR/r")
+	[ "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl | jq -r --arg id "$id" 'select(.kind == "connection" and
+		.run == $id) | "\(.decision) \(.code) \(.host):\(.port) \(.protocol)"' | sort -u | xargs)" = \
+		"deny address address:0 ip deny port api.test:81 tcp deny udp api.test:443 udp" ]
 }
 
 @test "a server that is down is told apart from a rule" {
@@ -156,6 +164,19 @@ run_box() { # POLICY SCRIPT
 	run "$cordon" run --dry-run --allow-host api.test:443 -- true
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"api.test:443"* ]]
+	# What the gate has itself is refused where it is written.
+	for port in 53 80,53; do
+		run "$cordon" run --dry-run --allow-host "api.test:$port" -- true
+		[ "$status" -eq 125 ]
+		[[ "$output" == *"--allow-host"*"port 53 cannot be in a rule"* ]]
+	done
+	# A secret may have several ports, and none of Cordon's own names.
+	run env KEY=a "$cordon" run --dry-run --secret KEY@api.test:443,8443 -- true
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"KEY@api.test:443"*"KEY@api.test:8443"* ]]
+	run env SSL_CERT_FILE=a "$cordon" run --dry-run --secret SSL_CERT_FILE@api.test -- true
+	[ "$status" -eq 125 ]
+	[[ "$output" == *"Cordon sets this variable itself"* ]]
 }
 
 @test "an image has the same network, and trusts its gate" {

@@ -130,6 +130,8 @@ denied() {
 	wrong 2:20 "'host' is missing"
 	policy "version: 1" "network: {allow: [{host: a.b, ports: [0]}]}"
 	wrong 2:39 "a port from 1 to 65535"
+	policy "version: 1" "network:" "  ask:" "    - {host: a.b, ports: [443, 53]}"
+	wrong 4:32 "a port from 1 to 65535, but not 53"
 	policy "version: 1" "commands: {allow: [/bin/ls]}"
 	wrong 2:20 "without a directory"
 	policy "version: 1" "tests: [{name: x, expect: denied}]"
@@ -454,12 +456,51 @@ END
 	policy "version: 1" "network: {allow: []}"
 	run --separate-stderr "$cordon" policy explain --connect example.org:443
 	is "$status" 1
-	policy "version: 1" "network: {allow: [{host: example.org, ports: []}]}"
-	run --separate-stderr "$cordon" policy explain --connect example.org:443
-	is "$status" 1
 	# The control: not stated is not empty.
 	policy "version: 1"
 	gives 0 "" -- touch /workspace/x /tmp/x
+}
+
+@test "policy: an empty list or 0 that would mean everything is an error where it stands" {
+	# rule WHERE PART REST: of a rule for a host
+	rule() {
+		policy "version: 1" "network:" "  allow:" "    - host: a.test" "      $3"
+		wrong "$1" "$2" || { echo "# $3" && return 1; }
+	}
+	rule 5:7 "an empty list; write a list of ports, such as [443]" "ports: []"
+	rule 5:7 "an empty list; write a list of HTTP methods" "methods: []"
+	rule 5:7 "an empty list; write a list of paths" "paths: []"
+	rule 5:14 "a size of at least 1 byte" "bytes: 0"
+	rule 5:14 "a size of at least 1 byte" "bytes: 0g"
+	rule 5:20 "a number from 1 to 65535" "connections: 0"
+	rule 5:13 "new connections a minute" "rate: 0"
+	policy "version: 1" "network: {ask: [{host: a.test, methods: []}]}"
+	wrong 2:32 "an empty list"
+	policy "version: 1" "filters: [{on: [], match: [urls], do: mask}]"
+	wrong 2:12 "an empty list; write a list of user, assistant"
+	policy "version: 1" "filters: [{on: [user], match: [], do: mask}]"
+	wrong 2:24 "an empty list; write a list of secrets, host_paths"
+	# Nobody can be asked: what would ask, denies.
+	policy "version: 1" "approvals: {ask: []}"
+	run "$cordon" policy check cordon.yaml
+	is "$status" 0
+	policy "version: 1" "docker: {log_max: 0}"
+	wrong 2:19 "a size of at least 1 byte"
+	policy "version: 1" "docker: {exec: {max_output: 0}}"
+	wrong 2:29 "a size of at least 1 byte such as 64m, or none"
+	# To the kernel a file system of size 0 has no bound.
+	policy "version: 1" "sandbox: {disk: 0}"
+	wrong 2:17 "a size of at least 1 byte"
+	policy "version: 1" "sandbox: {tmpfs: {/x: 0}}"
+	wrong 2:23 "a size of at least 1 byte"
+	policy "version: 1" "tools: {t: {sandbox: {disk: 0}}}"
+	wrong 2:29 "a size of at least 1 byte"
+	# The control: nothing kept of the output is what it says.
+	policy "version: 1" "sandbox: {output: 0}"
+	run --separate-stderr "$cordon" run -- echo x
+	is "$output" ""
+	is "$("$cordon" policy schema | jq -c '.properties.network.properties.allow.items.properties |
+		[.ports, .methods, .paths] | map(.minItems)')" "[1,1,1]"
 }
 
 @test "policy: parts that are still to come refuse only where they are needed" {
@@ -709,9 +750,30 @@ for call in (lambda: os.rename("/w", "/tmp/w"), lambda: os.replace("/w/made", "/
 	run --separate-stderr "$cordon" policy explain --connect api.test:443
 	is "$status" 0
 	for part in "methods GET" "paths /v1/**" "secret KEY in query key" "TLS is opened" "1024 bytes" "2 connections" \
-		"60 new ones a minute" "resolve says [::1]:8443"; do
+		"1 new ones a second" "resolve says [::1]:8443"; do
 		has "$output" "$part"
 	done
+	# Each rule that requests may use, and TLS only where there is any.
+	policy "version: 1" "network:" "  allow:" \
+		"    - {host: n.test, ports: [80, 443], methods: [GET], paths: ['/a/**'], connections: 2}" \
+		"    - {host: m.test}" \
+		"    - {host: '*.example.org', ports: [443], methods: [PUT]}" \
+		"    - {host: n.test, ports: [80, 443], methods: [POST], secret: {env: KEY, header: X-Key}, connections: 3}" \
+		"    - {host: x.example.org}"
+	run --separate-stderr "$cordon" policy explain --connect n.test:80
+	is "${#lines[@]}" 2
+	has "${lines[0]}" "methods GET; paths /a/**; requests are read; at most 2 connections (cordon.yaml:4)"
+	has "${lines[1]}" "also: network.allow names host 'n.test'; methods POST; secret KEY in header X-Key (cordon.yaml:7)"
+	run --separate-stderr "$cordon" policy explain --connect n.test:443
+	has "${lines[0]}" "TLS is opened"
+	run --separate-stderr "$cordon" policy explain --connect x.example.org:443
+	has "${lines[0]}" "methods PUT; TLS is opened"
+	has "${lines[1]}" "also: network.allow names host 'x.example.org' (cordon.yaml:8)"
+	run --separate-stderr "$cordon" policy explain --connect m.test:443
+	is "${#lines[@]}" 1
+	lacks "$output" "TLS"
+	is "$("$cordon" policy explain --json --connect n.test:80 | jq -c '.also | length')" 1
+	policy "version: 1" "network: {ask_wait: 0, allow: [{host: 10.0.0.0/8}], ca: ./ca.pem}"
 	run --separate-stderr "$cordon" policy show
 	has "$output" "these addresses, also if they are private"
 	has "$output" "$PWD/ca.pem"
@@ -737,6 +799,7 @@ for call in (lambda: os.rename("/w", "/tmp/w"), lambda: os.replace("/w/made", "/
 {allow: [{host: 'fe80::1%lo'}]}
 {allow: [{host: a.test, secret: {env: A}}]}
 {allow: [{host: a.test, secret: {header: A}}]}
+{allow: [{host: a.test, secret: {env: SSL_CERT_FILE, header: A}}]}
 {allow: [{host: a.test, secret: {env: A, header: B, format: 'Bearer'}}]}
 {allow: [{host: a.test, secret: {env: A, header: B, format: '{}{}'}}]}
 {allow: [{host: a.test, secret: {env: A, query: b, format: 'x {}'}}]}
@@ -744,8 +807,12 @@ for call in (lambda: os.rename("/w", "/tmp/w"), lambda: os.replace("/w/made", "/
 {allow: [{host: a.test, secret: {env: A, header: Host}}]}
 {allow: [{host: a.test, secret: {env: A, header: content-length}}]}
 {allow: [{host: a.test, connections: 0}]}
+{allow: [{host: a.test, methods: [GET, QUERY]}]}
+{allow: [{host: a.test, methods: [TRACE]}]}
+{allow: [{host: a.test, methods: [CONNECT]}]}
+{allow: [{host: a.test, methods: [get]}]}
 {allow: [{host: a.test, rate: 1/d}]}
-{allow: [{host: a.test, rate: 1/h}]}
+{allow: [{host: a.test, rate: 0/h}]}
 {resolve: {a.test: 169.254.169.254}}
 {resolve: {a.test: '[::ffff:169.254.169.254]:80'}}
 {resolve: {'*.a.test': 10.0.0.1}}
@@ -753,6 +820,11 @@ for call in (lambda: os.rename("/w", "/tmp/w"), lambda: os.replace("/w/made", "/
 {ask_wait: 2h}
 {connections: 70000}
 END
+	# Those that are known are named.
+	policy "version: 1" "network: {allow: [{host: a.test, methods: [FOO]}]}"
+	refused "PROPFIND" policy check
+	policy "version: 1" "network: {allow: [{host: a.test, methods: [M-SEARCH, PURGE, WEBSOCKET]}]}"
+	run -0 "$cordon" policy check
 	# A pattern on the command line is judged the same.
 	rm cordon.yaml
 	refused "public suffix" run --allow-host '*.com' -- true

@@ -21,6 +21,98 @@ load common
 	is "$(od -An -c out | tr -d ' ')" 'a\0b'
 }
 
+@test "run: L14 a reader that stands still does not switch off the deadline" {
+	local begun
+	# shellcheck disable=SC2216 # that it does not read is the point
+	{ "$cordon" run --timeout 1s -- yes 2>err || echo $? >code; } | sleep 6
+	is "$(cat code)" 124
+	has "$(cat err)" "timeout"
+	has "$(cat err)" "standard output could not be written: nobody reads it"
+	begun=$SECONDS
+	# shellcheck disable=SC2216 # the same
+	{ "$cordon" run --timeout 1s -- yes 2>&1 || echo $((SECONDS - begun)) >took; } | sleep 6
+	[ "$(cat took)" -lt 5 ]
+}
+
+@test "run: L14 a reader that stands still does not keep a signal away" {
+	mkfifo pipe
+	# shellcheck disable=SC2217 # the same
+	sleep 20 <pipe 3>&- &
+	local reader=$! pid
+	"$cordon" run --timeout 1m -- yes >pipe 2>err 3>&- &
+	pid=$!
+	sleep 1
+	kill -TERM $pid
+	local begun=$SECONDS code=0
+	wait $pid || code=$?
+	is "$code" 130
+	[ $((SECONDS - begun)) -lt 5 ]
+	has "$(cat err)" "SIGTERM"
+	kill $reader
+}
+
+@test "run: what a slow reader takes is all that was written" {
+	seq 300000 >want
+	"$cordon" run --output-limit 8m -- seq 300000 | { sleep 1; cat; } >got
+	cmp want got
+	# the program waits for it, as in any pipe
+	"$cordon" run -- sh -c 'head -c 400000 /dev/zero; date +%s >&2' 2>end |
+		{ sleep 3; date +%s >begin; cat >/dev/null; }
+	[ "$(cat end)" -ge "$(cat begin)" ]
+}
+
+@test "run: a standard output that does not wait gets every byte" {
+	cat >try.py <<-'END'
+		import os, subprocess, sys, time
+		r, w = os.pipe()
+		os.set_blocking(w, False)
+		p = subprocess.Popen([sys.argv[1], "run", "--output-limit", "8m",
+		                      "--", "seq", "300000"], stdout=w)
+		time.sleep(1)
+		assert not os.get_blocking(w)
+		os.close(w)
+		got = b"".join(iter(lambda: os.read(r, 65536), b""))
+		assert p.wait() == 0
+		assert got == b"".join(b"%d\n" % i for i in range(1, 300001))
+		r, w = os.pipe()
+		p = subprocess.Popen([sys.argv[1], "run", "--", "true"], stdout=w)
+		assert p.wait() == 0 and os.get_blocking(w)
+	END
+	python3 try.py "$cordon"
+}
+
+@test "run: an output that cannot be written says why" {
+	run --separate-stderr sh -c "'$cordon' run -- echo hi >/dev/full"
+	[ "$status" -ne 0 ]
+	has "$stderr" "standard output could not be written: No space left on device"
+}
+
+@test "run: the program is looked for along the PATH that the box gets" {
+	mkdir data
+	printf '#!/bin/sh\necho mine\n' >data/mine
+	printf '#!/bin/sh\necho our own\n' >data/ls
+	chmod 755 data data/*
+	gives 0 mine -v "$PWD/data:/data" -e PATH=/data:/usr/bin -- mine
+	gives 0 "our own" -v "$PWD/data:/data" -e PATH=/data:/usr/bin -- ls
+	run --separate-stderr "$cordon" run -e PATH=/nowhere -- ls
+	is "$status" 127
+	# a host directory of that name is not the box's
+	run --separate-stderr "$cordon" run -e "PATH=$PWD/data" -- mine
+	is "$status" 127
+	# where a policy lists the commands, a request has no say in it
+	printf 'version: 1\ncommands: {allow: [ls]}\n' >p.yaml
+	run --separate-stderr "$cordon" run --policy p.yaml -e PATH=/tmp -- ls /data
+	is "$status" 126
+	has "$stderr" "'PATH' steers"
+}
+
+@test "run: of two labels of one name the last holds" {
+	run "$cordon" run --json --label a=1 --label ab=2 --label a=3 -- true
+	is "$status" 0
+	is "$(field labels)" "{'a': '3', 'ab': '2'}"
+	is "$(grep -o '"a":' <<<"$output" | wc -l)" 1
+}
+
 @test "run: a signal is 128 and its number" {
 	run --separate-stderr "$cordon" run -- sh -c 'kill -SEGV $$'
 	is "$status" 139
@@ -49,6 +141,42 @@ load common
 	run script -qec "'$cordon' run -t -- sh -c 'test -t 0 && test -t 1 && tty && echo \$TERM'" /dev/null
 	is "$status" 0
 	has "$output" "/dev/"
+}
+
+@test "run: -it passes the end of its input on" {
+	is "$(echo hi | timeout 10 "$cordon" run -it -- cat | tr -d '\r')" "hi
+hi"
+	# also in the midst of a line, and of nothing
+	is "$(printf ab | timeout 10 "$cordon" run -it -- sh -c 'cat; echo .' |
+		tr -d '\r')" "abab."
+	is "$(timeout 10 "$cordon" run -it -- cat </dev/null)" ""
+}
+
+@test "run: -t without -i passes nothing of standard input on" {
+	is "$(echo secret | "$cordon" run -t --timeout 2s -- \
+		timeout 1 cat 2>/dev/null | tr -d '\r')" ""
+	run script -qec "'$cordon' run -t -- stty -a >/dev/null; stty -a" /dev/null
+	has "$output" " icanon"
+}
+
+@test "run: each -c is a block of its own" {
+	gives 0 "one
+two" --lang sh -c 'echo one; echo x >f' -c 'cat f >/dev/null && echo two'
+	gives 0 "one
+2" --lang sh -c 'echo one' --lang python -c 'print(2)'
+	gives 3 "one" --lang sh -c 'echo one; exit 3' -c 'echo two'
+	gives 0 "one
+two" --continue-on-error --lang sh -c 'echo one; exit 3' -c 'echo two'
+	gives 0 "a b
+a b" --lang sh -c 'echo $@' -c 'echo $@' a b
+	run "$cordon" run --json --lang sh -c 'echo one' -c 'echo two'
+	is "$(field runs.0.stdout) $(field runs.1.stdout)" "one two"
+	# what was cut of the first comes before the second
+	"$cordon" run --output-limit 10 --lang sh -c 'printf 0123456789abcdef' \
+		-c 'printf XYZ' >out 2>err
+	is "$(cat out)" "01234bcdefXYZ"
+	has "$(cat err)" "block 1: stdout: 6 of 16 bytes are missing"
+	refused "--lang" run -c 'echo one' -c 'echo two'
 }
 
 @test "run: -t has the size of our terminal" {
@@ -125,6 +253,32 @@ load common
 	has "$stderr" warning
 	run "$cordon" run --json --output-limit 10 -- printf '%s' 0123456789abcdefghij
 	is "$(field truncated) $(field stdout_bytes) $(field stdout)" "True 20 01234fghij"
+}
+
+@test "run: --rm is what always happens" {
+	gives 0 x --rm -- echo x
+	gives 0 x --rm=true --lang sh -c 'echo x'
+	gives 0 x --rm --lang sh -c 'echo x'
+}
+
+@test "run: a standard stream that is missing is none of ours" {
+	for _ in 1 2 3 4 5 6; do
+		is "$(exec 0<&-; "$cordon" run -i -- sh -c 'cat; echo over')" over
+		run -5 --separate-stderr sh -c '"$1" run -- sh -c "echo x >&2; exit 5" 2>&-' - "$cordon"
+		(exec 0<&- 1>&- 2>&-; exec "$cordon" run -i -- sleep 0.5) 3>&- &
+		sleep 0.3
+		is "$(readlink "/proc/$!/fd/0" "/proc/$!/fd/1" "/proc/$!/fd/2" | sort -u)" /dev/null
+		wait $!
+	done
+}
+
+@test "run: whoever starts it may ignore SIGCHLD" {
+	ignoring() { python3 -c 'import signal, subprocess, sys
+print(subprocess.run(sys.argv[1:], timeout=20, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)).returncode)' "$@"; }
+	is "$(ignoring "$cordon" run -- sh -c 'exit 3')" 3
+	is "$(ignoring "$cordon" run -- sh -c 'grep SigIgn /proc/self/status | cut -f2')" $'0000000000000000\n0'
+	output=$(CORDON_LIBEXEC=$CORDON_BUILD ignoring "$CORDON_BUILD/tests/librun" '{}' sh -c 'exit 3' | head -1)
+	is "$(field exit_code)" 3
 }
 
 @test "run: --hard-output ends it with 137" {
@@ -281,6 +435,130 @@ load common
 	gives 0 ok --image host --isolation native -- echo ok
 }
 
+@test "run: a processor has no more cores and threads than the box" {
+	grep -q '^siblings' /proc/cpuinfo || skip "this kernel does not tell"
+	run "$cordon" run --cpus 1 -- sed -nE 's/^(siblings|cpu cores|processor)[[:space:]]*: //p' /proc/cpuinfo
+	is "$status ${lines[*]}" "0 0 1 1"
+}
+
+@test "run: what of /etc is the host's" {
+	for name in ld.so.conf ld.so.conf.d alternatives ca-certificates ssl/certs mime.types; do
+		[ -e "/etc/$name" ] || continue
+		gives 0 "" -- test -e "/etc/$name"
+	done
+	is "$("$cordon" run -- cat /etc/ld.so.conf)" "$(cat /etc/ld.so.conf)"
+	run "$cordon" run -- sh -c 'echo x >/etc/ld.so.conf.d/x.conf'
+	[ "$status" -ne 0 ]
+}
+
+@test "run: a working directory is made where it is missing" {
+	for place in /nonexist /a/b/c /workspace/x/y /tmp/q /var/x /data/in; do
+		gives 0 "$place" --tmpfs /data -w "$place" -- pwd
+	done
+	gives 0 "" -w /workspace/x -- touch made
+	mkdir -p work/sub
+	ln -s sub work/link
+	gives 0 /workspace/sub/new --workspace work -w /workspace/sub/new -- pwd
+	gives 0 /workspace/sub --workspace work -w /workspace/link -- pwd -P
+}
+
+@test "run: a pattern of copy-out may begin with the workspace" {
+	gives 0 "" --copy-out '/workspace/*=one' --copy-out './*=two' -- touch x
+	is "$(echo one/* two/*)" "one/x two/x"
+}
+
+@test "run: a ulimit that is more than the box has is told" {
+	run --separate-stderr "$cordon" run --ulimit nofile=99999 -- sh -c 'ulimit -n'
+	is "$status $output" "0 1024"
+	has "$stderr" "ulimit nofile is 1024: it can only be lowered (--files raises it)"
+	gives 0 2000 --files 4000 --ulimit nofile=2000 -- sh -c 'ulimit -n'
+}
+
+@test "run: a limit that is not in force is null, and a warning says so" {
+	[ "$(id -u)" -eq 0 ] || return 0 # only root can take the cgroups away
+	output=$("$BATS_TEST_DIRNAME/../as-user" --no-cgroup "$cordon" run --json --best-effort cgroup -- true)
+	is "$(field limits.memory) $(field limits.cpus) $(field limits.pids)" "None None None"
+	for layer in memory cpu pids; do
+		has "$(field warnings)" "$layer is not enforced on this machine"
+	done
+}
+
+@test "run: limits has all that was in force" {
+	output=$("$cordon" run --json --total-timeout 9s --kill-grace 2s --user 7:8 \
+		--read-only=false --tmpfs /data:size=1m -- true)
+	is "$(field limits.total_timeout_ms) $(field limits.kill_grace_ms)" "9000 2000"
+	is "$(field limits.user) $(field limits.read_only) $(field limits.network)" "7:8 False none"
+	is "$(field limits.tmpfs)" "{'/tmp': 67108864, '/dev/shm': 67108864, '/data': 1048576}"
+	is "$(field limits.memory) $(field warnings)" "268435456 []"
+}
+
+@test "run: limits are those that held, not those that were asked for" {
+	limits() { # NAME ARG...: of `cordon run --json ARG...`
+		local name=$1
+		shift
+		output=$("$cordon" run --json "$@")
+		field "limits.$name"
+	}
+	mkdir vol
+	is "$(limits disk --tmpfs /workspace:size=1m --disk 2m -- true)" 1048576
+	is "$(limits disk -v "$dir/vol:/workspace:rw" -- true)" None
+	is "$(limits disk --disk 2m -- true)" 2097152
+	is "$(limits files --ulimit nofile=20:30 -- true)" 20
+	is "$(limits file_size --ulimit fsize=4096 -- true)" 4096
+	hard=$(ulimit -Hn)
+	inside=$("$cordon" run -- sh -c 'ulimit -n')
+	is "$(limits files -- true)" "$inside"
+	(
+		ulimit -n 100
+		is "$("$cordon" run -- sh -c 'ulimit -n')" 100
+		is "$(limits files -- true)" 100
+		output=$("$cordon" run --json --files 200 -- true)
+		is "$(field limits.files)" 100
+		has "$(field warnings)" "files is 100 and not as asked for: that is the hard limit here (ulimit -Hn)"
+	)
+	[ "$hard" = unlimited ] || [ "$hard" -ge 1048576 ] ||
+		is "$(limits files --files 1048576 -- true)" "$hard"
+	output=$("$cordon" run --json --tmpfs /workspace:size=1m --disk 2m -- true)
+	has "$(field warnings)" "disk is 1048576 and not as asked for"
+	# What nobody asked for is no news.
+	output=$("$cordon" run --json -- true)
+	is "$(field warnings)" "[]"
+	# A workspace fits into what is there, whatever --disk says.
+	mkdir ws
+	head -c 200000 /dev/zero >ws/f
+	gives 0 f --tmpfs /workspace:size=1m --disk 64k --workspace ws -- ls
+}
+
+@test "run: a low limit for files of ours is told" {
+	export CORDON_STATE_DIR=$dir/state
+	(
+		ulimit -f 1
+		run --separate-stderr "$cordon" run -- true
+		is "$status ${#stderr_lines[@]}" "125 1"
+		has "$stderr" "File too large; raise the file size limit (ulimit -f)"
+	)
+	# In the box the signal is as usual, and ends a program for `disk`.
+	output=$("$cordon" run --json --file-size 4k -- dd if=/dev/zero of=f bs=8k count=1) || true
+	is "$(field cause) $(field signal)" "disk 25"
+}
+
+@test "run: the example of cordon-result(5) has what a document has" {
+	: "${CORDON_TOP:=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}"
+	"$cordon" run --json -- true | python3 -c 'import json, re, sys
+man = open(sys.argv[1]).read()
+example = json.loads(re.search(r"^\{\"id\".*?^\.fi", man, re.M | re.S)[0][:-3])
+real = json.load(sys.stdin)
+assert list(example) == list(real), set(example) ^ set(real)
+assert list(example["limits"]) == list(real["limits"]), set(example["limits"]) ^ set(real["limits"])
+' "$CORDON_TOP/man/cordon-result.5"
+}
+
+@test "run: memory that the box sees is not more than the machine has" {
+	has=$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)
+	gives 0 "$has" -m 100000g -- awk '/^MemTotal/ { print $2 }' /proc/meminfo
+	gives 0 65536 -m 64m -- awk '/^MemTotal/ { print $2 }' /proc/meminfo
+}
+
 @test "run: --best-effort is accepted for each layer" {
 	for layer in cgroup memory cpu pids landlock; do
 		gives 0 ok --best-effort "$layer" -- echo ok
@@ -307,6 +585,90 @@ load common
 @test "run: --json lists new files" {
 	run "$cordon" run --json -- sh -c 'printf abc >new.txt'
 	is "$(field files.0.path) $(field files.0.size)" "new.txt 3"
+}
+
+@test "run: --json lists a file that was changed, whatever its times say" {
+	mkdir ws ws/sub
+	echo aaa >ws/f
+	echo bbb >ws/sub/g
+	: >ws/empty
+	files() { "$cordon" run --json "$@" | jq -c '[.files[].path]'; }
+	is "$(files --workspace ws -- true)" '[]'
+	is "$(files --workspace ws -- sh -c 'touch -r f /tmp/r; echo ccc >f; touch -r /tmp/r f')" '["f"]'
+	is "$(files --workspace ws -- sh -c 'cp -p sub/g x; mv x sub/g')" '[]'
+	is "$(files --workspace ws -- sh -c 'cp -p sub/g x; echo ddd >x; touch -r sub/g x; mv x sub/g')" '["sub/g"]'
+	is "$(files --lang sh -c 'cat $0')" '[]'
+	is "$(files --lang sh -c '# filename: a/b.sh
+		echo >>$0')" '["a/b.sh"]'
+}
+
+@test "run: --dry-run has all that was asked for, and fails as the run would" {
+	run --separate-stderr "$cordon" run --dry-run --name n --label a=b --kill-grace 2s \
+		--total-timeout 7s --lang sh -c 'echo $1' x y
+	is "$status" 0
+	is "$(field args)" "['x', 'y']"
+	is "$(field name) $(field labels.a)" "n b"
+	is "$(field kill_grace_ms) $(field total_timeout_ms)" "2000 7000"
+	is "$(field default_tmpfs)" "{'/tmp': 67108864, '/dev/shm': 67108864, '/workspace': 67108864}"
+	run --separate-stderr "$cordon" run --dry-run --tmpfs /tmp:size=1m -- true
+	is "$(field default_tmpfs)" "{'/dev/shm': 67108864, '/workspace': 67108864}"
+	is "$(field tmpfs)" "{'/tmp': 1048576}"
+	run -127 --separate-stderr "$cordon" run --dry-run --lang cobol -c 1
+	is "$output" ""
+	has "$stderr" "unknown language cobol"
+	run -1 --separate-stderr "$cordon" run --dry-run --lang sh -c '# filename: ../x'
+	has "$stderr" "Filename is not in the workspace"
+}
+
+@test "run: --dry-run and the run say the same" {
+	same() {
+		run --separate-stderr "$cordon" run "$@"
+		local was=$status
+		run --separate-stderr "$cordon" run --dry-run "$@"
+		is "$status" "$was"
+		[ "$was" -eq 0 ] || is "$output ${#stderr_lines[@]}" " 1"
+	}
+	mkdir ws in
+	head -c 100000 /dev/zero >ws/f
+	same --copy-out '*=/dev/null' -- true
+	same --copy-out '*=no/such' -- true
+	same --work-dir new -- true
+	rmdir new
+	same --work-dir new/er -- true
+	same -v "$dir/in:/usr/x" -- true
+	same --workspace ws --disk 64k -- true
+	same -w /usr/nosuch -- true
+	same -- no-such-program
+	same -- /usr/bin/no-such-program
+	same -- /usr/bin/env true
+	same -- python -c pass
+	is "$status" 0
+	same -e PATH=/nowhere:/usr/bin -- true
+	run "$cordon" run --dry-run --work-dir other -- true
+	[ ! -e other ]
+}
+
+@test "run: a directory for results is not left where nothing was run" {
+	[ "$(id -u)" -eq 0 ] || return 0 # only root can take the cgroups away
+	chmod 777 .
+	run "$BATS_TEST_DIRNAME/../as-user" --no-cgroup "$cordon" run --copy-out '*=o' -- true
+	is "$status" 125
+	run "$BATS_TEST_DIRNAME/../as-user" --no-cgroup "$cordon" run --work-dir w -- true
+	is "$status" 125
+	is "$(ls -A)" ""
+}
+
+@test "run: --json has a document also for a bad call" {
+	local args
+	for args in "--json --memory 1x" "--memory 1x --json" "--json --nonsense" \
+		"--json --timeout" "--json"; do
+		# shellcheck disable=SC2086
+		run -125 --separate-stderr "$cordon" run $args
+		is "$(field cause) $(field status) $(field exit_code)" "invalid error 125"
+		is "cordon: $(field message)" "$stderr"
+	done
+	run -125 --separate-stderr "$cordon" run --memory 1x -- true --json
+	is "$output" ""
 }
 
 @test "run: --dry-run prints the spec and runs nothing" {
@@ -347,4 +709,27 @@ load common
 	wait "$pid" || code=$?
 	is "$code" 130
 	has "$(cat err)" cancelled
+}
+
+@test "run: when it has ended its mounts are gone" {
+	[ "$(id -u)" -eq 0 ] || return 0 # needs a mount of its own
+	mkdir disk
+	# Not a moment later: umount would find the place in use.
+	unshare -m sh -ec '
+		for i in $(seq 25); do
+			mount -t tmpfs none "$2"
+			"$1" run -v "$2:/data:rw" -- sh -c "echo > /data/f"
+			umount "$2"
+		done' sh "$cordon" "$PWD/disk"
+}
+
+@test "run: the end waits for who takes the mounts down" {
+	[ "$(nproc)" -gt 1 ] || return 0 # then init does it
+	# A program that has ended before anybody looks needs no such child.
+	strace -f -qq -o log -e trace=ppoll,exit_group \
+		-e inject=ppoll:delay_exit=300000 "$cordon" run -- sleep 0.5
+	child=$(awk '/ppoll/ { print $1; exit }' log)
+	# First it, then the command.
+	awk -v child="$child" '/exit_group/ { n[$1] = ++i; last = $1 }
+		END { exit !(n[child] && last != child) }' log
 }

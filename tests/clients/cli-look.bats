@@ -137,6 +137,34 @@ load common
 	is "$output" '3 life'
 }
 
+@test "events: what the policy lowers and denies, and what ran out of time" {
+	on_docker && skip "a Docker Engine has no such events"
+	local before
+	before=$(date +%s)
+	docker run -d --name one --memory 900g --label io.cordon.timeout=1 "$image" sleep 60
+	run docker exec one sleep 9
+	is "$status" 124
+	run docker exec --privileged one true
+	run docker run --privileged "$image" true
+	docker rm -f one
+	run docker events --since "$before" --until "$(($(date +%s) + 1))" --filter type=cordon \
+		--format '{{.Action}} {{json .Actor.Attributes}}'
+	has "${lines[0]}" 'policy_clamp '
+	has "${lines[0]}" '"setting":"memory"'
+	has "${lines[1]}" 'timeout '
+	has "${lines[1]}" '"execID":"'
+	has "${lines[2]}" 'policy_deny '
+	has "${lines[2]}" 'Privileged'
+	has "${lines[3]}" 'HostConfig.Privileged'
+}
+
+@test "inspect: what the last run used" {
+	on_docker && skip "a Docker Engine does not tell"
+	docker run --name one "$image" true
+	has "$(curl -s --unix-socket "${DOCKER_HOST#unix://}" http://x/containers/one/json)" \
+		'"resources_used":{"cause":"exited","execution_time_ms":'
+}
+
 @test "events: as they happen" {
 	timeout 20 docker events --filter container=one --format '{{.Action}}' >seen &
 	local watcher=$!
@@ -231,6 +259,32 @@ load common
 	run docker load -i saved2.tar.gz
 	has "$output" 'Loaded image: cordon-small:1'
 	docker rmi cordon-small:1
+}
+
+@test "images: a name is whose gave it" {
+	on_docker && skip "whoever holds an engine's socket may do all"
+	[ "$(id -u)" = 0 ] || skip "another user is needed"
+	docker tag "$image" plain:1
+	docker export "$(docker create "$image" true)" >root.tar
+	chmod 644 root.tar
+	chmod 666 "${DOCKER_HOST#unix://}"
+	other() { DOCKER_CONFIG=/nowhere setpriv --reuid=61998 --regid=61998 --clear-groups docker "$@"; }
+	other run --rm plain:1 true
+	run other rmi plain:1
+	[ "$status" -ne 0 ]
+	has "$output" 'cordon: '
+	has "$output" 'belongs to another user'
+	run other import - plain:1 <root.tar
+	[ "$status" -ne 0 ]
+	has "$output" 'belongs to another user'
+	other import - theirs:1 <root.tar
+	run other tag theirs:1 plain:1
+	has "$output" 'belongs to another user'
+	other tag plain:1 theirs:2
+	other rmi theirs:1 theirs:2
+	is "$(docker inspect -f '{{.Id}}' plain:1)" "$(docker inspect -f '{{.Id}}' "$image")"
+	chmod 660 "${DOCKER_HOST#unix://}"
+	docker rmi plain:1
 }
 
 @test "load: what is no archive is refused" {

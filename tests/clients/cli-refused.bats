@@ -84,6 +84,40 @@ refused() {
 	[ "$(cat secret)" = secret ]
 }
 
+@test "a mount is read-only, or it is refused" {
+	on_docker && skip "a Docker Engine has volumes"
+	refused ReadOnly --mount type=volume,dst=/b,readonly
+	mkdir share
+	chmod 777 share
+	docker run --rm --mount "type=bind,src=$PWD/share,dst=/b,readonly" "$image" \
+		sh -c '! touch /b/x'
+	run docker run --rm -v "$PWD/share:/b" --tmpfs /b "$image" true
+	is "$status" 125
+	has "$output" 'Duplicate mount point'
+}
+
+@test "what is above what a box has is lowered, shown, and said" {
+	on_docker && skip "a Docker Engine has no ceiling"
+	run docker run -d --name one --ulimit nofile=90000 --ulimit core=-1 \
+		--shm-size 900g --tmpfs /x:size=900g --memory-reservation 900g \
+		--cpus 1.5 --cpuset-cpus 0-200 --pids-limit 1 "$image" sleep 60
+	is "$status" 0
+	has "$output" 'cordon: Ulimits nofile 90000 lowered to policy maximum 1024'
+	has "$output" 'cordon: Ulimits core unlimited lowered to policy maximum 0'
+	has "$output" 'cordon: ShmSize '
+	has "$output" 'cordon: Tmpfs /x size '
+	has "$output" 'cordon: MemoryReservation '
+	has "$output" 'cordon: NanoCpus 1.5 CPUs lowered to policy maximum 0.5 CPUs'
+	has "$output" 'cordon: CpusetCpus 0-200 lowered to policy maximum 0'
+	has "$output" 'cordon: PidsLimit 1 raised to 2'
+	has "$(docker inspect -f '{{json .HostConfig.Ulimits}}' one)" '"Hard":1024'
+	[ "$(docker inspect -f '{{.HostConfig.ShmSize}}' one)" -lt 900000000000 ]
+	is "$(docker run --rm --ulimit nofile=90000 "$image" sh -c 'ulimit -n')" 1024
+	run docker create --cpuset-cpus 200 "$image" true
+	[ "$status" -ne 0 ]
+	has "$output" 'none of the CPUs'
+}
+
 @test "memory above the ceiling is lowered, and said" {
 	on_docker && skip "a Docker Engine has no ceiling"
 	run docker run -d --name one --memory 900g "$image" sleep 60

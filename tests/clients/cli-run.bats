@@ -32,6 +32,7 @@ load common
 	has "$output" 'ermission denied'
 	run docker run --rm "$image" /etc
 	is "$status" 126
+	has "$output" 'is a directory'
 	run docker run --rm --memory 1 "$image" true
 	is "$status" 125
 	run docker run --rm --network nosuchnetwork "$image" true
@@ -213,6 +214,50 @@ load common
 	is "$(docker run --rm -u sandbox "$image" id -u)" 1000
 	run docker run --rm -u nosuchuser "$image" true
 	is "$status" 125
+}
+
+@test "run: root is the policy's user, whatever the image's is" {
+	on_docker && skip "a Docker Engine gives it"
+	docker export "$(docker create "$image" true)" >root.tar
+	docker import -c 'USER 1000' root.tar with-user >/dev/null
+	is "$(docker run --rm with-user id -u)" 1000
+	run docker run --rm -u root with-user id -u
+	has "$output" 'replaced by the policy'
+	is "${lines[-1]}" 65534
+	run docker run --rm -u 0 host id -u
+	has "$output" 'replaced by the policy'
+	is "${lines[-1]}" 65534
+	docker ps -aq | xargs docker rm -f >/dev/null
+	docker rmi with-user >/dev/null
+}
+
+@test "run: an argument that is too long is called so" {
+	on_docker && skip "a Docker Engine fails at the start"
+	run curl -s --unix-socket "${DOCKER_HOST#unix://}" -H 'Content-Type: application/json' \
+		-d "@$(python3 -c 'import json; open("body","w").write(json.dumps(
+			{"Image": "host", "Cmd": ["echo", "x" * 3000000]})); print("body")')" \
+		http://x/containers/create
+	has "$output" 'longer than 131071 bytes'
+}
+
+@test "wait: one that was removed is known by its id alone" {
+	docker run --name one "$image" sh -c 'exit 3' || :
+	local id
+	id=$(docker inspect -f '{{.Id}}' one)
+	docker rm one
+	run curl -s -X POST --unix-socket "${DOCKER_HOST#unix://}" "http://x/containers/one/wait?condition=removed"
+	has "$output" 'No such container'
+	on_docker && return
+	run curl -s -X POST --unix-socket "${DOCKER_HOST#unix://}" "http://x/containers/$id/wait?condition=removed"
+	has "$output" '"StatusCode":3'
+}
+
+@test "a name may come with its slash" {
+	docker create --name one "$image" true
+	run curl -s --path-as-is --unix-socket "${DOCKER_HOST#unix://}" http://x/containers//one/json
+	has "$output" '"Name":"/one"'
+	run curl -s --path-as-is --unix-socket "${DOCKER_HOST#unix://}" http://x/containers///one/json
+	lacks "$output" '"Name":"/one"'
 }
 
 @test "run: a bind, read-write and read-only" {
@@ -440,4 +485,50 @@ x"
 	is "$(docker run --rm --read-only -v "$PWD/bound:/home" with-volume sh -c 'touch /home/x && ls /home')" x
 	[ -e bound/x ]
 	docker rmi with-volume >/dev/null
+}
+
+@test "host: what is written to its root stays until it is removed" {
+	[ "$CLIENTS_SERVER" = cordon ] || skip 'an image of Cordon alone'
+	docker run --name one host sh -c 'echo m >>/mark; echo u >/usr/added; cat /mark'
+	is "$(docker cp one:/mark - | tar -xO)" m
+	echo given >given
+	docker cp given one:/given
+	is "$(docker start -a one)" "$(printf 'm\nm')"
+	docker restart one
+	docker wait one
+	is "$(docker cp one:/mark - | tar -xO)" "$(printf 'm\nm\nm')"
+	is "$(docker cp one:/given - | tar -xO)" given
+	is "$(docker diff one | sort)" "$(printf 'A /given\nA /mark\nA /usr/added\nC /usr')"
+	docker export one >all.tar
+	tar -tf all.tar | grep -qx mark
+	lacks "$(tar -tf all.tar)" layer
+	docker rm one
+	docker run --name one host sh -c 'ls -A /'
+	lacks "$(docker logs one)" mark
+	lacks "$(docker logs one)" .
+}
+
+@test "host: the working directory is made, also in a read-only root" {
+	[ "$CLIENTS_SERVER" = cordon ] || skip 'an image of Cordon alone'
+	is "$(docker run --rm -w /new/dir --read-only host pwd)" /new/dir
+	is "$(docker run --rm -w /new/dir host pwd)" /new/dir
+}
+
+@test "cp: what cannot be read is an error; times are kept; nothing half" {
+	docker run -d --name one "$image" sleep 60
+	docker exec one sh -c 'echo s >/tmp/no; chmod 0 /tmp/no; mkdir -p /tmp/full/x'
+	if [ "$CLIENTS_SERVER" = cordon ]; then
+		run docker cp one:/tmp/no -
+		is "$status" 1
+		has "$output" "read '/tmp/no': not permitted"
+		run docker cp one:/dev/null -
+		is "$status" 1
+	fi
+	mkdir -p dir/sub
+	echo x >dir/sub/file
+	touch -d 2001-01-01 dir/sub
+	touch -d 2002-01-01 dir
+	docker cp dir one:/tmp/
+	is "$(docker exec one stat -c %Y /tmp/dir /tmp/dir/sub)" \
+		"$(stat -c %Y dir dir/sub)"
 }

@@ -53,10 +53,21 @@ class System(Base):
         """df"""
         self.assertIn("Images", self.client.df())
 
+    def test_df_users(self):
+        """df: the size and the users of an image"""
+        self.sleeper()
+        disk = self.client.df()
+        image = [i for i in disk["Images"]
+                 if any(t.startswith(IMAGE) for t in i["RepoTags"] or [])]
+        self.assertGreaterEqual(image[0]["Containers"], 1)
+        self.assertGreater(disk["Containers"][0]["SizeRootFs"], 0)
+
     def test_networks(self):
-        """the pseudo network none"""
-        names = [n.name for n in self.client.networks.list()]
-        self.assertIn("none", names)
+        """the pseudo network none, by its name and by its id"""
+        networks = {n.name: n for n in self.client.networks.list()}
+        self.assertIn("none", networks)
+        found = self.client.networks.get(networks["none"].id)
+        self.assertEqual(found.name, "none")
 
 
 class Run(Base):
@@ -274,6 +285,30 @@ class Life(Base):
             since=since, until=int(time.time()) + 1, decode=True,
             filters={"type": "container", "container": "seen"})]
         self.assertEqual(seen, ["create", "start", "die", "destroy"])
+
+    def test_events_many(self):
+        """events from before, more than fit into a buffer"""
+        labels = {f"l{i}": "v" * 1000 for i in range(7)}
+        box = self.sleeper(name="busy", labels=labels)
+        since = int(time.time()) - 1
+        for _ in range(100):
+            box.pause()
+            box.unpause()
+        seen = [e["Action"] for e in self.client.events(
+            since=since, until=int(time.time()) + 1, decode=True,
+            filters={"container": "busy", "event": ["pause", "unpause"]})]
+        self.assertEqual(seen, ["pause", "unpause"] * 100)
+
+    def test_cut_names(self):
+        """a program whose long name is cut within a letter"""
+        box = self.client.containers.create(IMAGE, ["a" + "\u00e9" * 200])
+        with self.assertRaises(docker.errors.APIError):
+            box.start()
+        box.reload()
+        self.assertEqual(box.status, "created" if ON_DOCKER else "exited")
+        self.client.containers.create(
+            IMAGE, ["/" + "a" * 4093 + "\u00e9" * 50])
+        self.assertEqual(len(self.client.containers.list(all=True)), 2)
 
     def test_prune(self):
         """prune removes what ended"""

@@ -13,6 +13,7 @@ import names  # noqa: F401
 import web  # noqa: F401
 import limits  # noqa: F401
 import hidden  # noqa: F401
+import leaks  # noqa: F401
 import clients  # noqa: F401
 
 common.main()

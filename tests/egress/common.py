@@ -83,6 +83,18 @@ class Box:
         return [json.loads(line) for line in text.splitlines()], text
 
 
+def told(doc):
+    """The denials of the network as (what, reason)."""
+    return {(d["what"], d["reason"]) for d in doc["denials"]
+            if d["layer"] == "net"}
+
+
+def refused(box):
+    """The refusals on the ledger as (host, port, code), with repetitions."""
+    return [(r["host"], r["port"], r.get("code")) for r in box.records()[0]
+            if r["kind"] == "connection" and r["decision"] == "deny"]
+
+
 def reasons(doc):
     return {d["reason"] for d in doc["denials"] if d["layer"] == "net"}
 

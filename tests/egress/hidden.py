@@ -35,8 +35,8 @@ def noted_since(before, *words, name="secrets.log"):
     return noted(name)[before:]
 
 
-def keyed(rules=None):
-    box = Box(rules)
+def keyed(rules=None, more=""):
+    box = Box(rules, more)
     box.env.update(ENV)
     return box
 

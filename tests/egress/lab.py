@@ -59,6 +59,8 @@ http {{
     location / {{ return 200 "hello from $host$uri\\n"; }}
     location /auth {{ access_log {dir}/secrets.log auth; return 200 "noted\\n"; }}
     location /other {{ access_log {dir}/other.log auth; return 200 "noted\\n"; }}
+    location /clear {{ access_log {dir}/clear.log auth; return 200 "noted\\n"; }}
+    location /relayed {{ access_log {dir}/relayed.log auth; return 200 "noted\\n"; }}
     location /redirect {{ return 302 http://{meta}/; }}
     location /files/ {{ alias {dir}/www/; index index.html; }}
     location /files/simple/ {{ alias {dir}/www/simple/; default_type text/html; }}

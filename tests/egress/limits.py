@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from common import (BUILD, LAB, PROBE, Box, case, is_in, is_not_in,
-                    reasons)
+                    reasons, refused, told)
 from lab import API
 
 ODD = "{host: odd.test, ports: [8022, 8023, 8024, 8025, 80, 443]%s}"
@@ -205,11 +205,19 @@ def n34():
         is_in(good[0]["address"].split(":")[0], API + " 2606")
         is_in("cordon.yaml:", good[0]["rule"])
         assert good[0]["bytes_in"] > 0 and good[0]["bytes_out"] > 0, good
-        is_in("duration", " ".join(good[0]))
+        is_in("duration_ms", " ".join(good[0]))
+        asked = [r for r in mine if r.get("protocol") == "http"]
+        assert len(asked) == 1 and asked[0]["path"] == "/a", mine
+        assert asked[0]["bytes_in"] > len("hello from api.test"), asked
+        assert asked[0]["bytes_out"] > 0, asked
+        is_in("duration_ms", " ".join(asked[0]))
         denied = {(r["host"], r.get("code")) for r in mine
                   if r["decision"] == "deny"}
         is_in(("other.test", "no_rule"), denied)
         is_in(("api.test", "server_name"), denied)
+        is_in(("api.test", "port"), denied)
+        is_in(("api.test:22", "port"), told(doc))
+        is_in(("api.test", 22, "port"), refused(box))
         is_not_in("qu3ry", text)
 
 

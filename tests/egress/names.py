@@ -3,7 +3,8 @@
 
 import time
 
-from common import LAB, Box, case, fails, is_in, is_not_in, outside, reasons
+from common import (LAB, Box, case, fails, is_in, is_not_in, outside, reasons,
+                    refused, told)
 from lab import HERE4, HOSTILE, LAN, META, META6
 
 NAMES = ["{host: api.test, ports: [80, 443]}",
@@ -157,3 +158,7 @@ def n35():
                                "http://silent.hostile.test/"])
         is_not_in("hello", said[0])
         assert time.time() - start < 9
+        # It was waited for and given up, which is the reason.
+        is_in('"reason":"not_resolved"', said[0])
+        assert told(doc) == {("silent.hostile.test:80", "not_resolved")}, doc
+        is_in(("silent.hostile.test", 80, "not_resolved"), refused(box))

@@ -9,7 +9,8 @@ In the world: port 8022 speaks first, as ssh does, 8026 too and notes it; 8023 s
 listens, and 8027 for one case alone; 8024 answers a line with its length after the other side has closed
 its half; 8025 never says anything; 5354 (DNS) says a public address the first
 time and then 127.0.0.1; 5355 never answers; 5356 answers SERVFAIL; 8418 is git
-and an echo of requests over HTTP, and of a WebSocket's frames.
+and an echo of requests over HTTP, and of a WebSocket's frames. UDP is answered
+at 443.
 """
 
 import base64
@@ -186,6 +187,18 @@ class Web(http.server.BaseHTTPRequestHandler):
     do_POST = do_GET
 
 
+def datagrams(port):
+    """Says OTHER to each, so that whoever hears it has been out."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((ADDRESS, port))
+
+    def answer():
+        while True:
+            _, who = sock.recvfrom(2048)
+            sock.sendto(b"OTHER", who)
+    threading.Thread(target=answer, daemon=True).start()
+
+
 def web(port):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Web)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -199,6 +212,7 @@ if KIND == "world":
     dns(5355, lambda n: None)
     dns(5356, lambda n: "fail")
     web(8418)
+    datagrams(443)
     serve(first, 8022)
 else:
     for host in (ADDRESS, "::1", "127.0.0.1"):

@@ -6,7 +6,8 @@ import socket
 import subprocess
 import time
 
-from common import Box, case, fails, is_in, is_not_in, outside, reasons
+from common import (Box, case, fails, is_in, is_not_in, outside, refused,
+                    told)
 from lab import API, API6, HERE4, LAN, META
 
 NAMES = ["{host: api.test, ports: [80, 443]}",
@@ -58,18 +59,26 @@ def n03():
     get = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     with Box(NAMES) as box:
         start = time.time()
-        said, _ = box.tries(["tcp", API, 80, get], ["tcp", API6, 80, get],
-                            ["tcp", LAN, 80, get])
+        said, doc = box.tries(["tcp", API, 80, get], ["tcp", API6, 80, get],
+                              ["tcp", LAN, 80, get])
         for text in said:
             fails(text)
         assert time.time() - start < 3, "it does not fail at once"
+        # The kernel has no route, so they are one record, with their number.
+        mine = [d for d in doc["denials"] if d["what"] == "address"]
+        assert len(mine) == 1 and mine[0]["count"] == 3, doc["denials"]
+        records = [r for r in box.records()[0] if r["kind"] == "connection"]
+        assert [(r["decision"], r["code"], r["count"]) for r in records] == [
+            ("deny", "address", 3)], records
     with Box([f"{{host: {API}, ports: [80]}}", f"{{host: '{API6}/127', "
               "ports: [80]}"]) as box:
-        said, _ = box.tries(["http", API], ["http", API6, "/", 80, "x"],
-                            ["tcp", API, 443, get])
+        said, doc = box.tries(["http", API], ["http", API6, "/", 80, "x"],
+                              ["tcp", API, 443, get])
         is_in("hello from", said[0])
         is_in("hello from", said[1])
         fails(said[2])
+        is_in((f"{API}:443", "port"), told(doc))
+        is_in((API, 443, "port"), refused(box))
     # A private one that is said explicitly is meant.
     with Box([f"{{host: 10.7.0.0/16, ports: [80]}}"]) as box:
         said, _ = box.tries(["http", LAN], ["http", "10.8.0.1"])
@@ -90,11 +99,16 @@ def n04():
         is_in("VICTIM", subprocess.run(
             ["curl", "-s", "http://2130706433/"],
             stdout=subprocess.PIPE).stdout.decode())
-        for host in odd:
-            with box.start("--network", "none", "--allow-host", host, "--",
+    # Nor can one be asked for; the plain form of the same address can.
+    with Box() as box:
+        for host, is_taken in [*((h, False) for h in odd),
+                               ("127.0.0.1", True)]:
+            with box.start("--dry-run", "--allow-host", host, "--",
                            "true") as p:
-                p.communicate()
-            assert p.returncode != 0, host
+                _, err = p.communicate()
+            assert (p.returncode == 0) == is_taken, (host, err)
+            if not is_taken:
+                is_in("--allow-host", err.decode())
 
 
 @case("N05 digits and dots of other scripts")
@@ -106,6 +120,10 @@ def n05():
                             ["http", "①②⑦.0.0.1"])
         for text in said:
             is_not_in("VICTIM", text)
+    # The control: there is a client that takes them for what they look like.
+    is_in("VICTIM", subprocess.run(
+        ["curl", "-s", "http://①②⑦.0.0.1/"],
+        stdout=subprocess.PIPE).stdout.decode())
 
 
 @case("N09 user information that looks like a host")
@@ -122,6 +140,8 @@ def n09():
 
 @case("N10 scoped and wrapped addresses")
 def n10():
+    for host in ("::ffff:127.0.0.1", f"::ffff:{HERE4}"):
+        is_in("VICTIM", outside(host, 80))
     with Box(NAMES) as box:
         said, _ = box.tries(*(["tcp", h, 80, "GET / HTTP/1.0\r\n\r\n"] for h in (
             "fe80::1%lo", "::ffff:127.0.0.1", f"::ffff:{HERE4}",
@@ -157,13 +177,23 @@ def n14():
 @case("N16 other ports of an allowed name")
 def n16():
     with Box(NAMES) as box:
+        is_in("ODD-2.0", outside(API, 8022, b"x"))
+        ports = (22, 25, 53, 6379, 8022, 8443, 65535)
         start = time.time()
-        said, _ = box.tries(*(["tcp", "api.test", p] for p in (
-            22, 25, 6379, 8022, 8443, 65535)), ["http", "api.test"])
+        said, doc = box.tries(*(["tcp", "api.test", p] for p in ports),
+                              ["http", "api.test"])
         for text in said[:-1]:
             fails(text, "refused")
         is_in("hello from", said[-1])
         assert time.time() - start < 3
+        # Each has its denial and its record, though the kernel refused it.
+        # A client tries both addresses of the name.
+        records = refused(box)
+        for port in ports:
+            is_in((f"api.test:{port}", "port"), told(doc))
+            n = records.count(("api.test", port, "port"))
+            assert n == 2, (port, records)
+        assert {r[1] for r in records} == set(ports), records
 
 
 @case("N22 a relay inside has the same verdict")
@@ -189,10 +219,25 @@ def n23():
             is_not_in("VICTIM", said[0])
 
 
+def can_be_made(*kinds):
+    """The control: outside there are such sockets, so it is the wall. Some
+    are only root's; an ordinary user's run has that of root's."""
+    for family, kind, proto in kinds:
+        if os.geteuid() == 0 or kind != socket.SOCK_RAW or family == 16:
+            socket.socket(family, kind, proto).close()
+
+
 @case("N24 UDP, QUIC and ICMP")
 def n24():
+    # The control: out there UDP is answered, and there are such sockets.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(3)
+        s.sendto(b"x", (API, 443))
+        assert s.recv(100) == b"OTHER"
+    can_be_made((socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP),
+                (socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_UDP))
     with Box(NAMES) as box:
-        said, _ = box.tries(
+        said, doc = box.tries(
             ["udp", "api.test", 443], ["udp", API, 443], ["udp", "1.1.1.1", 53],
             ["sock", socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP],
             ["sock", socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP],
@@ -202,6 +247,11 @@ def n24():
         for text in said:
             fails(text)
             is_not_in("made", text)
+        is_in(("api.test:443", "udp"), told(doc))
+        is_in(("address", "no_route"), told(doc))
+        records = refused(box)
+        assert records.count(("api.test", 443, "udp")) == 1, records
+        assert records.count(("address", 0, "address")) == 1, records
 
 
 @case("N25 IPv6 has the same rules")
@@ -226,6 +276,8 @@ def n26():
         (17, socket.SOCK_DGRAM, 0), (44, socket.SOCK_RAW, 0),
         (socket.AF_INET, socket.SOCK_RAW, 255), (38, 5, 0), (31, 1, 3),
         (29, 3, 1), (30, 1, 0), (21, 1, 0), (2, 6, 33))]
+    can_be_made((16, socket.SOCK_RAW, 0), (17, socket.SOCK_RAW, 3),
+                (socket.AF_INET, socket.SOCK_RAW, 255))
     with Box(NAMES) as box:
         said, _ = box.tries(*netlink, *rest, ["sock", 2, 1], ["sock", 10, 2])
         for text in said[:-2]:
@@ -239,6 +291,8 @@ def n28():
         name = f"cordon-lab-{os.getpid()}"
         s.bind("\0" + name)
         s.listen()
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect("\0" + name)
         said, _ = box.tries(["unix", "@" + name])
         fails(said[0])
 

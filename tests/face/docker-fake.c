@@ -166,7 +166,7 @@ struct box *box_find(struct manager *m, const struct peer *peer,
 	(void)peer;
 	if (*text == '/')
 		text++;
-	if (fake.has_box &&
+	if (fake.has_box && !fake.has_unmade &&
 	    (strcmp(text, fake.box.v.name) == 0 ||
 	     (*text && strncmp(fake.box.v.id, text, strlen(text)) == 0)))
 		return &fake.box;
@@ -177,13 +177,25 @@ struct box *box_find(struct manager *m, const struct peer *peer,
 	return NULL;
 }
 
+const char *box_name_holder(struct manager *m, uid_t owner, const char *name)
+{
+	(void)m;
+	(void)owner;
+	return fake.has_box && strcmp(name, fake.box.v.name) == 0
+		       ? fake.box.v.id
+		       : NULL;
+}
+
 size_t box_list(struct manager *m, const struct peer *peer, struct box ***ret)
 {
 	(void)m;
 	(void)peer;
-	*ret = malloc(sizeof(struct box *));
+	*ret = calloc(2, sizeof(struct box *));
+	if (!*ret)
+		abort();
 	(*ret)[0] = &fake.box;
-	return fake.has_box ? 1 : 0;
+	(*ret)[1] = &fake.other;
+	return !fake.has_box ? 0 : fake.has_other ? 2 : 1;
 }
 
 void box_look(const struct box *b, struct box_view *ret)
@@ -369,9 +381,24 @@ struct exec *exec_find(struct manager *m, const struct peer *peer,
 	return NULL;
 }
 
+int exec_check_start(const struct exec *e, struct err *err)
+{
+	if (e->v.is_started)
+		return err_set(err, MGR_HAS_RUN, "exec command %s %s", e->v.id,
+			       e->v.is_running ? "is already running"
+					       : "has already run");
+	*err = fake.start_err;
+	return -err->code;
+}
+
 struct call *exec_start(struct exec *e, const struct sink *sink,
 			struct feed **ret_feed, mgr_done_fn *done, void *arg)
 {
+	/* As one that finds no memory for a feed. */
+	if (sink && fake.has_no_feed) {
+		*ret_feed = NULL;
+		return later(DONE, done, arg);
+	}
 	e->v.is_started = e->v.is_running = true;
 	if (sink) {
 		e->sink = *sink;
@@ -383,11 +410,20 @@ struct call *exec_start(struct exec *e, const struct sink *sink,
 int exec_resize(struct exec *e, unsigned int rows, unsigned int cols,
 		struct err *err)
 {
+	if (e->v.is_started && !e->v.is_running)
+		return err_set(err, MGR_NOT_RUNNING, "it is not running");
 	fake.exec_want.rows = rows;
 	fake.exec_want.cols = cols;
-	(void)e;
-	(void)err;
 	return 0;
+}
+
+bool exec_look_past(struct manager *m, const struct peer *peer, const char *id,
+		    struct exec_view *ret)
+{
+	(void)m;
+	(void)peer;
+	*ret = fake.exec.v;
+	return fake.has_past && strcmp(id, EXEC_ID) == 0;
 }
 
 void exec_look(const struct exec *e, struct exec_view *ret)
@@ -488,6 +524,12 @@ struct watch *events_watch(struct manager *m, const struct peer *peer,
 	return (struct watch *)&fake;
 }
 
+int events_resume(struct watch *w)
+{
+	(void)w;
+	return fake.resume ? fake.resume() : 1;
+}
+
 void events_unwatch(struct watch *w)
 {
 	(void)w;
@@ -497,8 +539,15 @@ void events_unwatch(struct watch *w)
 void events_tell(struct manager *m, const struct event *e)
 {
 	(void)m;
-	(void)e;
+	(void)snprintf(fake.event_told, sizeof(fake.event_told), "%s %s %s %s",
+		       e->type, e->action, e->id, e->attributes);
 	fake.events++;
+}
+
+const struct wire_outcome *box_outcome(const struct box *b)
+{
+	(void)b;
+	return fake.has_outcome ? &fake.outcome : NULL;
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the interface of the faces */
@@ -564,6 +613,8 @@ void manager_look(struct manager *m, const struct peer *peer,
 	*ret = (struct manager_view){ .running = 1,
 				      .cpus = 2,
 				      .memory_total = 1 << 30,
+				      .cgroup_version = 1,
+				      .machine_id = "fake-machine",
 				      .policy_note = fake.note };
 }
 
@@ -760,6 +811,11 @@ size_t http_write(struct http_request *r, const void *data, size_t len)
 	return n;
 }
 
+size_t http_room(struct http_request *r)
+{
+	return r->room ? r->room : (size_t)1 << 18;
+}
+
 void http_on_ready(struct http_request *r, void (*ready)(void *data))
 {
 	r->ready = ready;
@@ -769,6 +825,12 @@ void http_end(struct http_request *r)
 {
 	must(r->is_begun && !r->has_ended);
 	r->has_ended = true;
+}
+
+void http_cut(struct http_request *r)
+{
+	r->was_cut = true;
+	http_end(r);
 }
 
 struct http_pipe *http_upgrade(struct http_request *r, const char *type,

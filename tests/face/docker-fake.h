@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "box/wire.h"
 #include "face/http.h"
 #include "face/route.h"
 
@@ -44,7 +45,7 @@ struct http_request {
 	char headers[2048]; /* "Name: value\n" ... */
 	struct buf out;
 	size_t room; /* what http_write() takes at once; 0: all */
-	bool is_begun, is_raw, has_ended;
+	bool is_begun, is_raw, has_ended, was_cut;
 	struct http_pipe *pipe;
 };
 
@@ -74,12 +75,18 @@ struct feed {
 
 /* What was asked of the manager, and what it shall say. */
 struct fake {
-	struct err err; /* of the next call */
+	struct err err;       /* of the next call */
+	struct err start_err; /* why an exec may not start */
+	bool has_no_feed;     /* an exec finds no memory for one */
+	bool has_unmade;      /* the box is still being made */
 	int created, started, removed, killed, signal, timeout_s, stopped;
 	struct box box;
 	bool has_box;
+	struct box other; /* a second one, in lists only */
+	bool has_other;
 	struct exec exec;
 	bool has_exec;
+	bool has_past; /* it is gone with its box, and still known */
 	struct exec_want exec_want;
 	char exec_user[64], exec_dir[256], exec_env[256];
 	struct feed feed;
@@ -99,8 +106,12 @@ struct fake {
 	void *waiter_arg;
 	event_fn *event_fn;
 	void *event_arg;
+	int (*resume)(void); /* of the events; NULL: all was taken */
 	int64_t since_ns;
 	int events;
+	char event_told[1024]; /* type, action, attributes of the last */
+	struct wire_outcome outcome;
+	bool has_outcome;
 	struct box_usage usage;
 	struct box_process processes[2];
 };

@@ -7,29 +7,9 @@
 #include <sys/stat.h>
 
 #include "face/docker/stream.h"
-#include "tests/face/docker-fake.h"
+#include "tests/face/docker-expect.h"
 
-#define A64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define E64 "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
-
-/* Asks, checks the status and a part of the answer. */
-static void expect(const char *method, const char *url, const char *body,
-		   int status, const char *part)
-{
-	struct http_request *r = fake_ask(method, url, body);
-
-	if (r->status != status)
-		printf("# %s %s %s: %s\n", method, url, body ? body : "",
-		       fake_out(r));
-	CHECK_INT(r->status, status);
-	if (part)
-		CHECK_HAS(fake_out(r), part);
-	if (status >= 400) {
-		CHECK_STR(r->type, "application/json");
-		CHECK_HAS(fake_out(r), "{\"message\":\"");
-	}
-	fake_done(r);
-}
 
 /* ---- pure parts ---- */
 
@@ -101,6 +81,14 @@ TEST(signals_have_names_and_numbers)
 	CHECK_INT(signal_parse("0"), -1);
 	CHECK_INT(signal_parse("65"), -1);
 	CHECK_INT(signal_parse("SIGNOPE"), -1);
+	CHECK_INT(signal_parse("SIGRTMIN+3"), 37);
+	CHECK_INT(signal_parse("rtmin"), 34);
+	CHECK_INT(signal_parse("RTMAX"), 64);
+	CHECK_INT(signal_parse("SIGRTMAX-14"), 50);
+	CHECK_INT(signal_parse("RTMIN-1"), -1);
+	CHECK_INT(signal_parse("RTMIN+31"), -1);
+	CHECK_INT(signal_parse("RTMAX+1"), -1);
+	CHECK_INT(signal_parse("RTMIN+"), -1);
 }
 
 TEST(names_are_compared_whole)
@@ -128,7 +116,12 @@ TEST(patterns_are_found)
 	CHECK(pattern_found("w.b", "/web"));
 	CHECK(pattern_found("a.*z", "xabcz"));
 	CHECK(!pattern_found("a.*y", "xabcz"));
-	CHECK(!pattern_found("(a|b)", "a"));
+	CHECK(pattern_found("(a|b)", "a"));
+	CHECK(pattern_found("aud-[a-z]", "aud-a"));
+	CHECK(!pattern_found("aud-[b-z]$", "aud-a"));
+	CHECK(pattern_found("^/(aud-a|b)$", "/aud-a"));
+	CHECK(pattern_found("aud-a|foo", "aud-a"));
+	CHECK(!pattern_found("(", "a") && !pattern_found("a{2000}", "a"));
 	CHECK(pattern_found("timeout 60 python x.py",
 			    "timeout 60 python x.py"));
 	/* Bounded, whatever the pattern is. */
@@ -274,6 +267,24 @@ TEST(what_is_not_there_says_so)
 		{ "GET", "/networks/x", 404, "network x not found" },
 		{ "GET", "/volumes/x", 404, "no such volume" },
 		{ "GET", "/plugins/x/json", 404, "not found" },
+		{ "GET", "/plugins", 501, "plugins is not supported" },
+		{ "GET", "/containers/web/attach/ws", 501, "web socket" },
+		{ "GET", "/networks?filters={\"driver\":[\"null\"]}", 200,
+		  "[{\"Name\":\"none\"" },
+		{ "GET", "/networks?filters={\"id\":[\"77\"]}", 200, "[]" },
+		{ "GET", "/networks?filters={\"type\":[\"custom\"]}", 200,
+		  "[]" },
+		{ "GET", "/networks?filters={\"scope\":[\"swarm\"]}", 200,
+		  "[]" },
+		{ "GET", "/networks?filters={\"label\":[\"a\"]}", 200, "[]" },
+		{ "GET", "/networks?filters={\"dangling\":[\"true\"]}", 200,
+		  "[]" },
+		{ "GET", "/networks?filters={\"dangling\":[\"maybe\"]}", 400,
+		  "dangling=maybe" },
+		{ "GET", "/containers/json?filters={\"exited\":[\"x\"]}", 400,
+		  "exited=x" },
+		{ "GET", "/containers/json?filters={\"name\":\"x\"}", 400,
+		  "invalid filter 'name'" },
 		{ "GET", "/nothing", 404, "page not found" },
 		{ "GET", "/networks/bridge", 200, "\"Driver\":\"bridge\"" },
 		{ "GET", "/networks", 200, "\"Driver\":\"null\"" },
@@ -387,6 +398,45 @@ TEST(what_takes_the_wall_away_is_refused)
 		expect_refused(rows[i].body, rows[i].field, rows[i].status);
 }
 
+/* Inside of lists and maps as well, whatever the case of the names. */
+TEST(what_is_inside_is_refused_too)
+{
+	static const struct {
+		const char *body, *field;
+		int status;
+	} rows[] = {
+#define H(field, value)                                                        \
+	"{\"Image\":\"host\",\"HostConfig\":{\"" field "\":" value "}}", field
+#define VOLUME(more) "[{\"Type\":\"volume\",\"Target\":\"/b\"," more "}]"
+		{ H("Mounts", VOLUME("\"ReadOnly\":true")), 501 },
+		{ H("Mounts", VOLUME("\"volumeOptions\":{\"driverconfig\":"
+				     "{\"Name\":\"x\"}}")),
+		  403 },
+		{ H("Mounts", VOLUME("\"VolumeOptions\":{\"NoCopy\":true}")),
+		  501 },
+		{ H("Mounts", VOLUME("\"VolumeOptions\":{\"Subpath\":\"x\"}")),
+		  501 },
+		{ H("Mounts", VOLUME("\"privileged\":true")), 403 },
+#undef VOLUME
+#define BIND(more)                                                             \
+	"[{\"Type\":\"bind\",\"Source\":\"/a\",\"Target\":\"/b\","             \
+	"\"BindOptions\":{" more "}}]"
+		{ H("Mounts", BIND("\"propagation\":\"rshared\"")), 403 },
+		{ H("Mounts", BIND("\"nonrecursive\":true")), 501 },
+		{ H("Mounts", BIND("\"createmountpoint\":true")), 501 },
+		{ H("Mounts", BIND("\"Devices\":[1]")), 403 },
+#undef BIND
+		{ H("LogConfig", "{\"type\":\"syslog\"}"), 501 },
+		{ "{\"Image\":\"host\",\"NetworkingConfig\":{"
+		  "\"endpointsconfig\":{\"bridge\":{\"links\":[\"a\"]}}}}",
+		  "Links", 403 },
+#undef H
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		expect_refused(rows[i].body, rows[i].field, rows[i].status);
+}
+
 TEST(an_exec_is_never_privileged)
 {
 	fake_reset();
@@ -476,6 +526,8 @@ TEST(what_is_asked_arrives)
 		{ T("\"Env\":[\"A=b\",\"C\"]"), "\"env\":[\"A=b\",\"C\"]" },
 		{ T("\"WorkingDir\":\"/w\""), "\"workdir\":\"/w\"" },
 		{ T("\"User\":\"nobody\""), "\"user\":\"nobody\"" },
+		/* Who it is instead is not for us to say. */
+		{ T("\"User\":\"root\""), "\"user\":\"root\"" },
 		{ T("\"Hostname\":\"h\""), "\"hostname\":\"h\"" },
 		{ T("\"Domainname\":\"d\""), "\"domainname\":\"d\"" },
 		{ T("\"Labels\":{\"a\":\"b\"}"), "\"label\":[\"a=b\"]" },
@@ -537,6 +589,38 @@ TEST(what_is_asked_arrives)
 	}
 }
 
+TEST(names_inside_have_any_case)
+{
+	static const struct {
+		const char *body, *setting;
+	} rows[] = {
+#define H(text) "{\"Image\":\"i\",\"HostConfig\":{" text "}}"
+		/* As Go does, names are compared without regard to case. */
+		{ H("\"Mounts\":[{\"type\":\"bind\",\"SOURCE\":\"/"
+		    "a\",\"target\":\"/b\",\"readonly\":true}]"),
+		  "\"volumes\":[\"/a:/b:ro\"]" },
+		{ H("\"Mounts\":[{\"Type\":\"bind\",\"Source\":\"/"
+		    "a\",\"Target\":\"/b\",\"ReadOnly\":true,"
+		    "\"BindOptions\":{\"ReadOnlyForceRecursive\":true}}]"),
+		  "\"volumes\":[\"/a:/b:ro\"]" },
+		{ H("\"Mounts\":[{\"Type\":\"tmpfs\",\"Target\":\"/b\","
+		    "\"ReadOnly\":true,\"tmpfsoptions\":{\"sizebytes\":"
+		    "4096}}]"),
+		  "\"tmpfs\":{\"/b\":\"size=4096,ro\"}" },
+		{ H("\"ulimits\":[{\"name\":\"nofile\",\"soft\":64,"
+		    "\"hard\":128}]"),
+		  "\"ulimit\":[\"nofile=64:128\"]" },
+#undef H
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		fake_reset();
+		expect("POST", "/containers/create", rows[i].body, 201,
+		       "\"Id\"");
+		CHECK_HAS(fake.settings, rows[i].setting);
+	}
+}
+
 TEST(what_is_not_for_the_preparer)
 {
 	fake_reset();
@@ -594,8 +678,6 @@ TEST(what_is_harmless_is_told)
 	} rows[] = {
 		{ "\"Healthcheck\":{\"Test\":[\"CMD\",\"x\"]}", "Healthcheck" },
 		{ "\"ExposedPorts\":{\"80/tcp\":{}}", "ExposedPorts" },
-		{ "\"User\":\"0\"", "User 0" },
-		{ "\"User\":\"root:root\"", "User root" },
 		{ "\"HostConfig\":{\"NetworkMode\":\"bridge\"}", "bridge" },
 		{ "\"HostConfig\":{\"RestartPolicy\":{\"Name\":\"always\"}}",
 		  "RestartPolicy always" },
@@ -672,6 +754,59 @@ TEST(bad_values_name_their_place)
 	       "was found but does not match the specified platform");
 }
 
+TEST(bad_values_inside_name_their_place)
+{
+	static const struct {
+		const char *body, *text;
+	} rows[] = {
+#define H(text) "{\"Image\":\"i\",\"HostConfig\":{" text "}}"
+#define M(more)                                                                \
+	H("\"Mounts\":[{\"Type\":\"bind\",\"Source\":\"/a\","                  \
+	  "\"Target\":\"/b\"," more "}]")
+		{ M("\"ReadOnly\":1"), "ReadOnly" },
+		{ M("\"ReadOnly\":\"true\""), "ReadOnly" },
+		{ M("\"ReadOnly\":true,\"readonly\":false"), "twice" },
+		{ M("\"BindOptions\":7"), "BindOptions" },
+		{ M("\"BindOptions\":{\"Propagation\":7}"), "Propagation" },
+		{ M("\"TmpfsOptions\":{\"SizeBytes\":4096}"),
+		  "options of another type" },
+		{ H("\"Mounts\":[7]"), "Mounts" },
+		{ H("\"Mounts\":[{\"Type\":\"tmpfs\",\"Target\":\"/b\","
+		    "\"TmpfsOptions\":{\"SizeBytes\":\"1m\"}}]"),
+		  "SizeBytes" },
+		{ H("\"Mounts\":[{\"Type\":\"tmpfs\",\"Target\":\"/b\","
+		    "\"TmpfsOptions\":{\"Mode\":2048}}]"),
+		  "Mode" },
+		{ H("\"Binds\":[\"/a:/b\"],\"Tmpfs\":{\"/b\":\"\"}"),
+		  "Duplicate mount point" },
+		{ H("\"Tmpfs\":{\"/b\":\"\"},\"Mounts\":[{\"Type\":"
+		    "\"volume\",\"Target\":\"/b\"}]"),
+		  "Duplicate mount point" },
+		{ H("\"Binds\":[\"/a:/b:ro,rw\"]"), "ro and rw" },
+		{ H("\"Tmpfs\":{\"/b\":\"rw,ro\"}"), "ro and rw" },
+		{ H("\"RestartPolicy\":{\"name\":\"x\"}"), "restart policy" },
+		{ H("\"RestartPolicy\":{\"MaximumRetryCount\":\"1\"}"),
+		  "MaximumRetryCount" },
+		{ H("\"LogConfig\":{\"Type\":1}"), "LogConfig" },
+		{ H("\"Ulimits\":[{\"Name\":\"nofile\",\"Soft\":\"1\"}]"),
+		  "Soft" },
+		{ H("\"Memory\":8388608,\"MemoryReservation\":16777216"),
+		  "MemoryReservation" },
+		{ "{\"Image\":\"i\",\"NetworkingConfig\":{\"EndpointsConfig\":"
+		  "{\"bridge\":7}}}",
+		  "EndpointsConfig" },
+#undef M
+#undef H
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		fake_reset();
+		expect("POST", "/containers/create", rows[i].body, 400,
+		       rows[i].text);
+		CHECK_INT(fake.created, 0);
+	}
+}
+
 TEST(lowered_numbers_are_told)
 {
 	fake_reset();
@@ -681,6 +816,89 @@ TEST(lowered_numbers_are_told)
 	expect("POST", "/containers/create", "{\"Image\":\"host\"}", 201,
 	       "[\"cordon: Memory 8589934592 lowered to policy maximum "
 	       "536870912\",\"cordon: more\"]");
+	/* And they are found again. */
+	expect("GET", "/containers/made_up/json", NULL, 200,
+	       "\"Warnings\":[\"cordon: Memory 8589934592 lowered");
+}
+
+/* By the field that was asked, and in its own unit. */
+TEST(lowered_numbers_are_told_in_dockers_words)
+{
+	static const struct {
+		const char *host, *clamped, *text;
+	} rows[] = {
+#define ROW(name, asked, given)                                                \
+	"[{\"name\":\"" name "\",\"asked\":" asked ",\"given\":" given "}]"
+		{ "\"NanoCpus\":9000000000", ROW("cpus", "9000", "500"),
+		  "cordon: NanoCpus 9 CPUs lowered to policy maximum 0.5 "
+		  "CPUs" },
+		{ "\"CpuQuota\":900000", ROW("cpus", "9000", "500"),
+		  "cordon: CpuQuota 9 CPUs lowered to policy maximum 0.5 "
+		  "CPUs" },
+		{ "\"ShmSize\":9000000",
+		  ROW("tmpfs /dev/shm", "9000000", "4096"),
+		  "cordon: ShmSize 9000000 lowered to policy maximum 4096" },
+		{ "\"Tmpfs\":{\"/t\":\"size=9000000\"}",
+		  ROW("tmpfs /t", "9000000", "4096"),
+		  "cordon: Tmpfs /t size 9000000 lowered to policy maximum "
+		  "4096" },
+		{ "\"Init\":true", ROW("ulimit core", "\"unlimited\"", "0"),
+		  "cordon: Ulimits core unlimited lowered to policy maximum "
+		  "0" },
+		{ "\"CpusetCpus\":\"0-7\"",
+		  ROW("cpuset_cpus", "\"0-7\"", "\"0-1\""),
+		  "cordon: CpusetCpus 0-7 lowered to policy maximum 0-1" },
+		{ "\"PidsLimit\":1", "[]", "cordon: PidsLimit 1 raised to 2" },
+#undef ROW
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char body[256];
+
+		fake_reset();
+		fake.clamped = rows[i].clamped;
+		(void)snprintf(body, sizeof(body),
+			       "{\"Image\":\"host\",\"HostConfig\":{%s}}",
+			       rows[i].host);
+		expect("POST", "/containers/create", body, 201, rows[i].text);
+	}
+}
+
+TEST(effective_sizes_are_shown)
+{
+	fake_reset();
+	fake.spec = "{\"tmpfs\":{\"/dev/shm\":4096,\"/t\":8192},\"ulimits\":"
+		    "[{\"name\":\"core\",\"soft\":0,\"hard\":0}]}";
+	expect("POST", "/containers/create",
+	       "{\"Image\":\"host\",\"HostConfig\":{\"ShmSize\":9000000,"
+	       "\"Tmpfs\":{\"/t\":\"ro,size=1g,noexec\"},\"Ulimits\":[{"
+	       "\"Name\":\"core\",\"Soft\":-1,\"Hard\":-1}]}}",
+	       201, NULL);
+	expect("GET", "/containers/made_up/json", NULL, 200,
+	       "\"ShmSize\":4096");
+	expect("GET", "/containers/made_up/json", NULL, 200,
+	       "\"/t\":\"ro,size=8192,noexec\"");
+	expect("GET", "/containers/made_up/json", NULL, 200,
+	       "\"Ulimits\":[{\"Name\":\"core\",\"Soft\":0,\"Hard\":0}]");
+}
+
+TEST(what_is_refused_is_an_event)
+{
+	fake_reset();
+	expect("POST", "/containers/create?name=web2",
+	       "{\"Image\":\"host\",\"HostConfig\":{\"Privileged\":true}}", 403,
+	       NULL);
+	CHECK_HAS(fake.event_told, "cordon policy_deny ");
+	CHECK_HAS(fake.event_told, "HostConfig.Privileged");
+	CHECK_HAS(fake.event_told, "\"name\":\"web2\"");
+	fake_reset();
+	fake_box(BOX_RUNNING);
+	expect("POST", "/containers/web/exec",
+	       "{\"Cmd\":[\"ls\"],\"Privileged\":true}", 403, NULL);
+	CHECK_HAS(fake.event_told, "cordon policy_deny " A64);
+	fake_reset();
+	expect("POST", "/containers/create", "{\"Image\":7}", 400, NULL);
+	CHECK_INT(fake.events, 0);
 }
 
 /* Without a word of the client, the policy's holds; and it is said. */
@@ -718,6 +936,11 @@ TEST(create_is_404_only_for_an_image)
 	fake_reset();
 	fake_box(BOX_RUNNING);
 	err_set(&fake.err, MGR_NAME_TAKEN, "taken");
+	expect("POST", "/containers/create?name=web", "{\"Image\":\"i\"}", 409,
+	       "The container name \\\"/web\\\" is already in use by container "
+	       "\\\"" A64 "\\\"");
+	/* One that is still being made has the name already. */
+	fake.has_unmade = true;
 	expect("POST", "/containers/create?name=web", "{\"Image\":\"i\"}", 409,
 	       "The container name \\\"/web\\\" is already in use by container "
 	       "\\\"" A64 "\\\"");
@@ -955,6 +1178,45 @@ TEST(inspect_shows_what_is_in_force)
 	fake_done(r);
 }
 
+/* The image's, and over them the request's; none that is a setting of ours. */
+TEST(labels_and_stop_signal_of_the_image)
+{
+	fake_reset();
+	fake.spec = "{\"stop_signal\":\"SIGUSR1\",\"image_labels\":[\"a=i\","
+		    "\"c=d=e\",\"io.cordon.timeout=1\"]}";
+	fake_box(BOX_EXITED);
+	expect("GET", "/containers/web/json", NULL, 200,
+	       "\"Labels\":{\"a\":\"b\",\"c\":\"d=e\"}");
+	expect("GET", "/containers/web/json", NULL, 200,
+	       "\"StopSignal\":\"SIGUSR1\"");
+	expect("GET", "/containers/json?all=1", NULL, 200,
+	       "\"Labels\":{\"a\":\"b\",\"c\":\"d=e\"}");
+	expect("GET", "/containers/json?all=1&filters={\"label\":[\"c=d=e\"]}",
+	       NULL, 200, A64);
+	expect("GET", "/containers/json?all=1&filters={\"label\":[\"a=i\"]}",
+	       NULL, 200, "[]");
+	expect("POST", "/containers/prune?filters={\"label\":[\"c\"]}", NULL,
+	       200, A64);
+}
+
+/* What it used is known at its end. */
+TEST(inspect_shows_what_was_used)
+{
+	fake_reset();
+	fake_box(BOX_EXITED);
+	fake.box.v.cause = "exited";
+	fake.outcome = (struct wire_outcome){ .wall_us = 2500000,
+					      .cpu_us = 1200000,
+					      .memory_peak = 3 << 20,
+					      .pids_peak = 4 };
+	fake.has_outcome = true;
+	expect("GET", "/containers/web/json", NULL, 200,
+	       "\"resources_used\":{\"cause\":\"exited\","
+	       "\"execution_time_ms\":2500,\"cpu_time_ms\":1200,"
+	       "\"memory_used_mb\":3.0,\"peak_pids\":4,\"oom_kills\":0}");
+}
+
+/* Nothing is measured that is written: so nothing is said of it. */
 TEST(sizes_are_the_images)
 {
 	fake_reset();
@@ -962,7 +1224,7 @@ TEST(sizes_are_the_images)
 	fake_box(BOX_RUNNING);
 	fake.image_says = "[{\"id\":\"sha256:11\",\"names\":[],\"size\":77}]";
 	expect("GET", "/containers/json?size=1", NULL, 200,
-	       "\"SizeRw\":0,\"SizeRootFs\":77");
+	       "\"SizeRootFs\":77");
 	expect("GET", "/containers/web/json?size=true", NULL, 200,
 	       "\"SizeRootFs\":77");
 }
@@ -1103,6 +1365,13 @@ TEST(execs)
 	expect("GET", "/exec/" E64 "/json", NULL, 200,
 	       "\"ProcessConfig\":{\"tty\":false,\"entrypoint\":\"sh\","
 	       "\"arguments\":[\"-c\",\"x\"]");
+	/* Its container was removed: how it ended is still known. */
+	fake.has_exec = false;
+	fake.has_past = true;
+	expect("GET", "/exec/" E64 "/json", NULL, 200, "\"ExitCode\":5");
+	expect("POST", "/exec/" E64 "/start", "{}", 404, "No such exec");
+	fake.has_past = false;
+	expect("GET", "/exec/" E64 "/json", NULL, 404, "No such exec");
 }
 
 /* Who it is, is found elsewhere; root alone is looked at here. */
@@ -1151,6 +1420,107 @@ TEST(an_exec_that_cannot_start_says_why_in_its_stream)
 	fake.err.code = 0;
 	fake_exec();
 	expect("POST", "/exec/" E64 "/start", "{\"Detach\":true}", 200, NULL);
+}
+
+/* What is refused is told by a status: after the switch there is none. */
+TEST(an_exec_that_may_not_start_has_no_switch)
+{
+	static const struct {
+		int code;
+		const char *said;
+		int status;
+		const char *text;
+	} rows[] = {
+		{ MGR_DENIED, "the policy was read again", 403,
+		  "cordon: the policy was read again" },
+		{ MGR_HAS_RUN, "exec command x is already running", 409,
+		  "exec command x is already running" },
+		{ MGR_HAS_RUN, "exec command x has already run", 409,
+		  "exec command x has already run" },
+		{ MGR_NOT_RUNNING, "", 409,
+		  "container " A64 " is not running" },
+		{ MGR_PAUSED, "", 409, "is paused" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct http_request *r;
+
+		fake_reset();
+		fake_box(BOX_RUNNING);
+		fake_exec();
+		err_set(&fake.start_err, rows[i].code, "%s", rows[i].said);
+		r = fake_ask_upgrade("POST", "/exec/" E64 "/start", "{}");
+		CHECK_INT(r->status, rows[i].status);
+		CHECK_HAS(fake_out(r), rows[i].text);
+		CHECK(!r->pipe && !fake.exec.v.is_started);
+		fake_done(r);
+		expect("POST", "/exec/" E64 "/start", "{\"Detach\":true}",
+		       rows[i].status, rows[i].text);
+	}
+}
+
+TEST(an_exec_without_a_feed_ends_its_stream)
+{
+	struct http_request *r;
+
+	fake_reset();
+	fake_box(BOX_RUNNING);
+	fake_exec();
+	fake.has_no_feed = true;
+	err_set(&fake.err, MGR_BUSY, "out of memory");
+	r = fake_ask_upgrade("POST", "/exec/" E64 "/start", "{}");
+	CHECK_INT(r->status, 101);
+	fake_run();
+	CHECK_HAS(r->pipe->out.data + 8, "out of memory");
+	CHECK(r->pipe->has_ended);
+	fake_done(r);
+}
+
+/* Its client has left by the keys before it is known that it cannot start. */
+TEST(an_exec_that_cannot_start_for_nobody)
+{
+	struct http_request *r;
+
+	fake_reset();
+	fake_box(BOX_RUNNING);
+	fake_exec();
+	fake.exec.v.tty = fake.exec.v.stdin_ = true;
+	err_set(&fake.err, MGR_NO_PROGRAM, "\"nope\"");
+	r = fake_ask_upgrade("POST", "/exec/" E64 "/start", "{}");
+	CHECK_INT(r->pipe->events->input(r->pipe->data, "\x10\x11", 2), 2);
+	CHECK(fake.feed.was_dropped && r->pipe->has_ended);
+	fake_run();
+	CHECK_INT(r->pipe->out.len, 0);
+	fake_done(r);
+}
+
+TEST(what_starts_an_exec_is_looked_at)
+{
+	static const char *const bodies[] = {
+		"{\"Detach\":\"true\"}",         "{\"Detach\":1}",
+		"{\"ConsoleSize\":\"x\"}",       "{\"ConsoleSize\":[24]}",
+		"{\"ConsoleSize\":[24,\"80\"]}", "{\"Tty\":\"yes\"}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+		fake_reset();
+		fake_box(BOX_RUNNING);
+		fake_exec();
+		expect("POST", "/exec/" E64 "/start", bodies[i], 400,
+		       "expected");
+		CHECK(!fake.exec.v.is_started);
+	}
+	expect("POST", "/exec/" E64 "/start", "{\"ConsoleSize\":[-1,80]}", 400,
+	       "ConsoleSize");
+	expect("POST", "/exec/" E64 "/start",
+	       "{\"Detach\":true,\"Tty\":null,\"ConsoleSize\":[24,80],"
+	       "\"More\":1}",
+	       200, NULL);
+	CHECK_INT(fake.exec_want.rows, 24);
+	CHECK_INT(fake.exec_want.cols, 80);
+	fake.exec.v.is_running = false;
+	expect("POST", "/exec/" E64 "/resize?h=1&w=1", NULL, 409,
+	       "exec " E64 " is not running");
 }
 
 TEST(logs_have_times_and_frames)
@@ -1254,6 +1624,7 @@ TEST(figures)
 					 .inactive_file = 100,
 					 .cpu_us = 7,
 					 .cpus = 2,
+					 .system_ns = 12345678900,
 					 .pids = 3,
 					 .pids_limit = 128 };
 	fake.processes[0] = (struct box_process){ .pid = 2,
@@ -1261,6 +1632,8 @@ TEST(figures)
 						  .uid = 65534,
 						  .state = 'S',
 						  .cpu_ms = 61000,
+						  .rss = 64 << 20,
+						  .size = 128 << 20,
 						  .comm = "sh",
 						  .args = "sh -c x" };
 	fake.processes[1] = fake.processes[0];
@@ -1274,8 +1647,18 @@ TEST(figures)
 	expect("GET", "/containers/web/top", NULL, 200,
 	       "{\"Titles\":[\"UID\",\"PID\",\"PPID\",\"C\",\"STIME\",\"TTY\","
 	       "\"TIME\",\"CMD\"],\"Processes\":[[\"65534\",\"2\",\"1\"");
+	expect("GET", "/containers/web/stats?stream=0&one-shot=1", NULL, 200,
+	       "\"system_cpu_usage\":12345678900");
+	/* It used 61 s of 100, and a sixteenth of a gigabyte. */
+	fake.box.v.started_ns = (time(NULL) - 100) * 1000000000;
+	expect("GET", "/containers/web/top?ps_args=aux", NULL, 200,
+	       "[[\"65534\",\"2\",\"6");
+	expect("GET", "/containers/web/top?ps_args=aux", NULL, 200,
+	       "\"6.2\",\"131072\",\"65536\",\"?\",\"S\"");
 	expect("GET", "/containers/web/top?ps_args=aux", NULL, 200,
 	       "\"COMMAND\"");
+	expect("GET", "/info", NULL, 200, "\"CgroupVersion\":\"1\"");
+	expect("GET", "/info", NULL, 200, "\"IPv4Forwarding\":false");
 	expect("GET", "/containers/web/top?ps_args=-o+pid;id", NULL, 200,
 	       "\"CMD\"");
 	expect("GET", "/info", NULL, 200, "\"DefaultRuntime\":\"cordon\"");
@@ -1376,6 +1759,34 @@ TEST(images_are_listed_and_filtered)
 	       NULL, 200, "[]");
 	expect("GET", "/images/json?filters={\"label\":[\"l=v\"]}", NULL, 200,
 	       "sha256:11");
+	expect("GET", "/images/json?filters={\"since\":[\"nosuch\"]}", NULL,
+	       400, "since");
+	expect("GET", "/images/json?filters={\"before\":[\"a/b:1\"]}", NULL,
+	       200, "[]");
+	expect("GET", "/images/json?filters={\"dangling\":[\"maybe\"]}", NULL,
+	       400, "dangling=maybe");
+}
+
+/* Nothing of a name is cut off. */
+TEST(names_that_are_too_long)
+{
+	char tag[140];
+	char url[512];
+
+	fake_reset();
+	memset(tag, 'a', sizeof(tag) - 1);
+	tag[sizeof(tag) - 1] = '\0';
+	(void)snprintf(url, sizeof(url), "/images/a/tag?repo=b&tag=%s", tag);
+	expect("POST", url, NULL, 400, "invalid reference");
+	(void)snprintf(url, sizeof(url), "/images/a/tag?repo=%s/%s&tag=1", tag,
+		       tag);
+	expect("POST", url, NULL, 400, "invalid reference");
+	(void)snprintf(url, sizeof(url), "/images/create?fromImage=b&tag=%s",
+		       tag);
+	expect("POST", url, NULL, 400, "invalid reference");
+	(void)snprintf(url, sizeof(url),
+		       "/images/create?fromSrc=-&repo=b&tag=%s", tag);
+	expect("POST", url, "", 400, "invalid reference");
 }
 
 /* Names have slashes and colons: the last part of the path decides. */

@@ -335,6 +335,21 @@ def what_happens_is_told():
     c.close()
 
 
+@test
+def all_that_happened_is_told():
+    since = int(time.time() * 1000)
+    settings = {"label": [f"l{i}=" + "v" * 3000 for i in range(7)]}
+    for _ in range(30):
+        good("POST", "/v1/boxes", {"name": "ev", "settings": settings})
+        good("DELETE", "/v1/boxes/ev")
+    text = good("GET", f"/v1/events?since_ms={since}&follow=false")
+    # Much more than waits for a client at once, and every line whole.
+    assert len(text) > 1 << 20, len(text)
+    events = [json.loads(line) for line in text.splitlines()]
+    seen = [e["action"] for e in events if e["attributes"]["name"] == "ev"]
+    assert seen == ["create", "destroy"] * 30, seen
+
+
 def main():
     global server
     only = sys.argv[1:]

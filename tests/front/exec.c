@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "front/exec.h"
 #include "fake.h"
@@ -478,6 +479,262 @@ TEST(e25_held_for_one_user)
 	CHECK_INT(fake_remove(b, true), 0);
 	fake_turn(50);
 	CHECK(fake.m->held_bytes < 20000);
+	fake_end();
+}
+
+/* How it ended is told when its box is gone, to whose it was. */
+TEST(e26_after_its_box)
+{
+	struct peer owner = { .uid = getuid(), .fd = -1 };
+	struct peer other = { .uid = 4711, .fd = -1 };
+	struct exec_view v;
+	struct bag bag;
+	struct box *b;
+	char id[65], box[65];
+
+	fake_begin();
+	b = running("box");
+	for (int i = 0; i < 2; i++) {
+		struct exec *e = fake_exec(b, SH("exit 9"));
+
+		bag_init(&bag);
+		CHECK_INT(start(e, &bag), 0);
+		CHECK(fake_until(&bag.is_over, 5000));
+		memcpy(id, look(e).id, sizeof(id));
+		e->owner = other.uid;
+	}
+	memcpy(box, b->id, sizeof(box));
+	CHECK(!exec_look_past(fake.m, &owner, id, &v));
+	CHECK_INT(fake_remove(b, true), 0);
+	fake_turn(50);
+	CHECK(!exec_by_id(fake.m, id));
+	CHECK(exec_look_past(fake.m, &other, id, &v));
+	CHECK_STR(v.id, id);
+	CHECK_STR(v.box, box);
+	CHECK_INT(v.exit_code, 9);
+	CHECK(v.is_started && !v.is_running);
+	CHECK_STR(v.command[0], "sh");
+	other.uid = 4712;
+	CHECK(!exec_look_past(fake.m, &other, id, &v));
+	fake_end();
+}
+
+/* Of one user only the newest are kept. */
+TEST(e27_past_is_bounded)
+{
+	struct peer owner = { .uid = 4711, .fd = -1 };
+	struct exec_view v;
+	struct bag bag;
+	struct exec *e;
+	char id[65];
+	unsigned int n = 0;
+
+	fake_begin();
+	bag_init(&bag);
+	e = fake_exec(running("box"), SH("exit 0"));
+	CHECK_INT(start(e, &bag), 0);
+	CHECK(fake_until(&bag.is_over, 5000));
+	memcpy(id, e->id, sizeof(id));
+	e->owner = owner.uid;
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(e->id, sizeof(e->id), "%064d", i);
+		exec_past_add(e);
+	}
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(e->id, sizeof(e->id), "%064d", i);
+		n += exec_look_past(fake.m, &owner, e->id, &v);
+	}
+	CHECK_INT(n, 256);
+	memcpy(e->id, id, sizeof(id));
+	e->owner = getuid();
+	fake_end();
+}
+
+/* While it is being started, too, nobody else starts it. */
+TEST(e28_may_it_start)
+{
+	struct started first = { 0 };
+	struct bag bag;
+	struct sink sink;
+	struct feed *feed = NULL;
+	struct err err = { 0 };
+	struct exec *e, *late;
+
+	fake_begin();
+	e = fake_exec(running("box"), SH("exit 3"));
+	late = fake_exec(e->box, SH("exit 3"));
+	bag_init(&bag);
+	sink = bag_sink(&bag);
+	CHECK_INT(exec_check_start(e, &err), 0);
+	(void)exec_start(e, &sink, &bag.feed, on_started, &first);
+	CHECK(bag.feed != NULL);
+	CHECK_INT(exec_check_start(e, &err), -MGR_HAS_RUN);
+	CHECK_HAS(err.text, "is already running");
+	CHECK_INT(start(e, NULL), MGR_HAS_RUN);
+	CHECK(fake_until(&bag.is_over, 5000));
+	CHECK(first.is_done && first.err.code == 0);
+	CHECK_INT(exec_check_start(e, &err), -MGR_HAS_RUN);
+	CHECK_HAS(err.text, "has already run");
+	/* One that is refused has no feed, and so no end. */
+	fake_reload();
+	fake_turn(50);
+	CHECK_INT(exec_check_start(late, &err), -MGR_DENIED);
+	(void)exec_start(late, &sink, &feed, on_started, &first);
+	CHECK(!feed);
+	fake_turn(50);
+	CHECK_INT(first.err.code, MGR_DENIED);
+	fake_end();
+}
+
+static char actions[1024];
+
+static bool on_event(void *arg, const struct event *ev)
+{
+	(void)arg;
+	(void)snprintf(actions + strlen(actions),
+		       sizeof(actions) - strlen(actions), "%.9s ", ev->action);
+	return true;
+}
+
+/* The memory is the box's, whoever used it up. */
+TEST(e29_out_of_memory)
+{
+	struct box_view v;
+	struct watch *w;
+	struct bag bag;
+	struct box *b;
+
+	fake_begin();
+	b = running("box");
+	w = events_watch(fake.m, &fake_alice, 0, on_event, NULL);
+	bag_init(&bag);
+	fake_oom_kills = 1;
+	CHECK_INT(start(fake_exec(b, SH("kill -9 $$")), &bag), 0);
+	CHECK(fake_until(&bag.is_over, 5000));
+	fake_oom_kills = 0;
+	CHECK_STR(actions, "exec_crea exec_star oom exec_die ");
+	box_look(b, &v);
+	CHECK(v.oom_killed && v.state == BOX_RUNNING);
+	/* its own end adds no other, and the next start forgets it */
+	actions[0] = '\0';
+	CHECK_INT(fake_stop(b, 1), 0);
+	CHECK(!strstr(actions, "oom"));
+	box_look(b, &v);
+	CHECK(v.oom_killed);
+	CHECK_INT(fake_start(b), 0);
+	box_look(b, &v);
+	CHECK(!v.oom_killed);
+	events_unwatch(w);
+	fake_end();
+}
+
+/* As if the front was killed, and another one came. */
+static void open_again(void)
+{
+	fake_crash();
+	fake_open();
+	fake_turn(50);
+}
+
+/* How it ended is known to the next front, as long as its box is. */
+TEST(e30_the_next_front)
+{
+	static const char *const command[] = { "sh", "-c", "exit 7 # \303\251",
+					       NULL };
+	struct exec_view v;
+	struct bag bag;
+	struct box *b;
+	struct exec *e;
+	char id[65], path[200];
+
+	fake_begin();
+	b = running("box");
+	bag_init(&bag);
+	e = fake_exec(b, command);
+	CHECK_INT(start(e, &bag), 0);
+	CHECK(fake_until(&bag.is_over, 5000));
+	memcpy(id, look(e).id, sizeof(id));
+	(void)snprintf(path, sizeof(path), "%s/boxes/%s.execs", fake.dir,
+		       b->id);
+	CHECK_INT(access(path, F_OK), 0);
+	open_again();
+	CHECK(!exec_by_id(fake.m, id));
+	CHECK(exec_look_past(fake.m, &fake_alice, id, &v));
+	CHECK(v.is_started && !v.is_running);
+	CHECK_INT(v.exit_code, 7);
+	CHECK_STR(v.cause, "exited");
+	CHECK_STR(v.command[2], command[2]);
+	CHECK(!v.command[3] && v.finished_ns > v.started_ns);
+	CHECK(exec_look_past(fake.m, &fake_root, id, &v));
+	CHECK(!exec_look_past(fake.m, &fake_bob, id, &v));
+	/* With the box it goes, but not at once; its file does. */
+	b = box_find(fake.m, &fake_alice, "box", &fake_err);
+	CHECK_STR(v.box, b->id);
+	CHECK_INT(fake_remove(b, true), 0);
+	fake_turn(50);
+	CHECK(exec_look_past(fake.m, &fake_alice, id, &v));
+	CHECK(!exec_look_past(fake.m, &fake_bob, id, &v));
+	CHECK(access(path, F_OK) < 0);
+	open_again();
+	CHECK(!exec_look_past(fake.m, &fake_alice, id, &v));
+	fake_end();
+}
+
+/* What is on disk has a bound, and what is torn does no harm. */
+TEST(e31_notes_of_ends)
+{
+	struct exec_view v;
+	struct stat st;
+	struct bag bag;
+	struct exec *e;
+	struct box *b;
+	char path[200], other[200];
+	unsigned int n = 0;
+	FILE *f;
+
+	fake_begin();
+	b = running("box");
+	bag_init(&bag);
+	e = fake_exec(b, SH("exit 0"));
+	CHECK_INT(start(e, &bag), 0);
+	CHECK(fake_until(&bag.is_over, 5000));
+	for (int i = 0; i < 2000; i++) {
+		(void)snprintf(e->id, sizeof(e->id), "%064d", i);
+		exec_note(e);
+	}
+	(void)snprintf(path, sizeof(path), "%s/boxes/%s.execs", fake.dir,
+		       b->id);
+	CHECK(stat(path, &st) == 0 && st.st_size <= 140000);
+	/* one more, of many words: they are left out */
+	(void)memset(e->id, 'a', 64);
+	for (int i = 0; i < 2000; i++)
+		CHECK_INT(strv_add(&e->command, "word"), 0);
+	exec_note(e);
+	f = fopen(path, "ae");
+	(void)fputs("{\"id\":\"no\"}\n[]\n\n{\"id\":\"0000", f);
+	(void)fclose(f);
+	/* and one of a box that is not known */
+	(void)snprintf(other, sizeof(other), "%s/boxes/%064d.execs", fake.dir,
+		       1);
+	f = fopen(other, "we");
+	(void)fclose(f);
+	open_again();
+	CHECK(access(other, F_OK) < 0);
+	CHECK(exec_look_past(fake.m, &fake_alice,
+			     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+			     &v));
+	CHECK_STR(v.command[0], "sh");
+	CHECK(!v.command[1]);
+	for (int i = 0; i < 2000; i++) {
+		char id[65];
+
+		(void)snprintf(id, sizeof(id), "%064d", i);
+		n += exec_look_past(fake.m, &fake_alice, id, &v);
+		if (i == 1999)
+			CHECK(exec_look_past(fake.m, &fake_alice, id, &v));
+	}
+	CHECK(n >= 100 && n <= 400);
 	fake_end();
 }
 

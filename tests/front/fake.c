@@ -42,23 +42,58 @@ static int seal_json(json_t *o)
 	return fd;
 }
 
-static json_t *make_answer(const json_t *request)
+static int seal_lines(json_t *const lines[3])
 {
-	json_t *command = json_object_get(request, "command");
-	json_t *o;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int fd;
 
-	o = json_pack("{s:{s:s,s:o},s:[],s:[],s:{s:O,s:s,s:{},s:{},s:{},s:["
-		      "]}}",
-		      "spec", "image", "host", "command",
-		      command ? json_incref(command) : json_array(), "warnings",
-		      "clamped", "start", "run",
-		      json_object_get(request, "run"), "decision", "allow",
-		      "network", "user", "limits", "layers");
+	for (int i = 0; i < 3; i++) {
+		(void)fputs(i ? "\n" : "", f);
+		(void)json_dumpf(lines[i], f, JSON_COMPACT);
+		json_decref(lines[i]);
+	}
+	(void)fclose(f);
+	fd = doc_seal(text, size);
+	free(text);
+	return fd;
+}
+
+static json_t *make_head(void)
+{
+	json_t *o = json_pack("{s:s,s:[],s:[]}", "image",
+			      fake.image_says ? "some:1" : "host", "warnings",
+			      "clamped");
+
 	if (fake.has_watches)
 		(void)json_object_set_new(o, "watches", json_pack("[s]", "w"));
 	if (fake.has_watches)
 		(void)json_object_set_new(o, "who", json_string("0aff"));
+	if (fake.has_gates)
+		(void)json_object_set_new(o, "gate",
+					  json_pack("{s:[],s:[],s:b}", "rules",
+						    "env", "trust", false));
 	return o;
+}
+
+static int make_answer(const json_t *request)
+{
+	json_t *command = json_object_get(request, "command");
+	json_t *image = json_loads(fake.image_says ? fake.image_says : "{}", 0,
+				   NULL);
+	json_t *const lines[] = {
+		make_head(),
+		json_pack("{s:s,s:o}", "image", "host", "command",
+			  command ? json_incref(command) : json_array()),
+		json_pack("{s:O,s:s,s:{},s:{},s:{},s:[]}", "run",
+			  json_object_get(request, "run"), "decision", "allow",
+			  "network", "user", "limits", "layers")
+	};
+
+	(void)json_object_update(lines[1], image);
+	json_decref(image);
+	return seal_lines(lines);
 }
 
 static bool refuse(const json_t *request, struct order_answer *a)
@@ -109,6 +144,50 @@ void fake_reload(void)
 	(void)close(doc);
 }
 
+/* Two sockets of a gate that is never there; ours are its ends. */
+static void make_gate(uint32_t number, int ret[2])
+{
+	struct fake_gate *g = &fake.gates[fake.n_gates++];
+	int pair[2];
+
+	g->number = number;
+	(void)socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+	ret[0] = pair[0];
+	g->client = pair[1];
+	(void)socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+	ret[1] = pair[0];
+	g->box = pair[1];
+}
+
+static void end_gate(uint32_t number)
+{
+	fake.n_gate_ends++;
+	for (int i = 0; i < fake.n_gates; i++)
+		if (fake.gates[i].number == number) {
+			fake.gates[i].number = 0;
+			fd_close(&fake.gates[i].client);
+			fd_close(&fake.gates[i].box);
+		}
+}
+
+/* A box and what it runs, with its gate where it has one. */
+static void reply_whole(struct order_answer *a, const int fds[3])
+{
+	int all[5] = { fds[0], fds[1], fds[2] };
+
+	a->has_gate = fake.has_gates &&
+		      fake.n_gates < (int)ARRAY_SIZE(fake.gates);
+	if (!a->has_gate) {
+		reply(fake.parent, a, fds, 3);
+		return;
+	}
+	make_gate(a->number, all + 2);
+	all[4] = fds[2];
+	reply(fake.parent, a, all, 5);
+	(void)close(all[2]);
+	(void)close(all[3]);
+}
+
 static void prepare_for(const struct order *o, int doc)
 {
 	struct order_answer a = { .type = ORDER_ANSWER, .number = o->number };
@@ -132,13 +211,13 @@ static void prepare_for(const struct order *o, int doc)
 				? json_incref(
 					  json_object_get(request, "command"))
 				: json_array());
-		fds[2] = seal_json(make_answer(request));
+		fds[2] = make_answer(request);
 		if (json_is_true(json_object_get(request, "exec")))
 			reply(fake.parent, &a, fds + 1, 2);
 		else if (json_is_true(json_object_get(request, "box_only")))
 			reply(fake.parent, &a, (int[]){ fds[0], fds[2] }, 2);
 		else
-			reply(fake.parent, &a, fds, 3);
+			reply_whole(&a, fds);
 		for (int i = 0; i < 3; i++)
 			(void)close(fds[i]);
 	}
@@ -180,8 +259,10 @@ static void parent_ready(uv_poll_t *p, int status, int events)
 	if ((o.type == ORDER_PREPARE || o.type == ORDER_SWEEP) && n == 2 &&
 	    !fake.hold_prepares)
 		prepare_for(&o, fds[0]);
-	else if (o.type == ORDER_IMAGE && n == 4)
+	else if (o.type == ORDER_IMAGE && n == 5)
 		run_image(&o, fds);
+	else if (o.type == ORDER_GATE_END)
+		end_gate(o.number);
 	else if (o.type == ORDER_DRAINED)
 		fake.is_drained = true;
 	else if (o.type == ORDER_READY)

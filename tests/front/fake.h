@@ -31,11 +31,19 @@ struct fake {
 	bool lose_records;   /* it is killed before it has written */
 	bool hold_prepares;
 	int n_prepares;
-	int reloads;      /* before so many answers the policy is read again */
-	bool has_watches; /* boxes have volumes that are to be swept */
-	const char *violation; /* that a sweep finds; NULL: it fails */
+	int reloads; /* before so many answers the policy is read again */
+	const char *image_says; /* JSON: what it adds to a box's spec */
+	bool has_watches;       /* boxes have volumes that are to be swept */
+	const char *violation;  /* that a sweep finds; NULL: it fails */
 	int n_sweeps;
-	int n_late; /* of them, of boxes of an earlier front */
+	int n_late;     /* of them, of boxes of an earlier front */
+	bool has_gates; /* boxes have a way out: these, until they are ended */
+	struct fake_gate {
+		uint32_t number; /* of the order that brought it */
+		int client, box; /* the gate's ends */
+	} gates[16];
+	int n_gates; /* that there were */
+	int n_gate_ends;
 
 	/* what the clerk was told: "run.start ID", "run.end ID cause code",
 	 * then what was denied */
@@ -94,8 +102,11 @@ void fake_wait(struct waited *w, const char *text, enum box_condition c);
 
 /* Serves session_files() in a child; NULL: it is closed. */
 extern void (*fake_files)(int sock);
-extern unsigned int fake_walls;   /* open now */
-extern unsigned int fake_shelves; /* kept, not forgotten */
-extern bool fake_no_walls;        /* none can be built */
-extern uint64_t fake_caught;      /* what session_ask_caught() answers */
+extern unsigned int fake_walls;    /* open now */
+extern unsigned int fake_shelves;  /* kept, not forgotten */
+extern bool fake_no_walls;         /* none can be built */
+extern uint64_t fake_memory_limit; /* 0: boxes have none */
+extern uint64_t fake_oom_kills;    /* in the life of what ends now */
+extern uint64_t fake_caught;       /* what session_ask_caught() answers */
+extern unsigned int fake_gated;    /* walls that were given a gate's socket */
 void fake_kill_all(void);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/util.h"
 #include "box/files.h"
 #include "front/files.h"
 #include "front/tar.h"
@@ -61,7 +62,7 @@ static void good_box(int sock)
 {
 	take_ask(sock);
 	say_error(sock, 0, "");
-	if (asked.op == FILES_STAT) {
+	if (asked.op == FILES_STAT || asked.op == FILES_LOOK) {
 		say_entry(sock, 'd', "", "", 0);
 		return;
 	}
@@ -371,6 +372,41 @@ TEST(t06_errors_keep_their_kind)
 	fake_end();
 }
 
+static void telling_box(int sock)
+{
+	char text[40];
+
+	take_ask(sock);
+	(void)snprintf(text, sizeof(text), "room for %llu",
+		       (unsigned long long)asked.memory);
+	say_error(sock, ENOSPC, text);
+}
+
+/* The box is told what its memory has room for, besides what is in use. */
+TEST(t16_room_in_the_memory)
+{
+	static const struct row rows[] = { { "f", AE_IFREG, NULL, 10 } };
+	static const struct {
+		uint64_t limit;
+		const char *text;
+	} limits[] = {
+		{ 0, "room for 0" },
+		{ 64 << 20, "room for 63963136" }, /* 61 MiB */
+		{ 2 << 20, "room for 1" },
+		{ INT64_MAX - 4095, "room for 0" },
+	};
+
+	begin();
+	fake_files = telling_box;
+	make_tar(rows, 1, false);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		fake_memory_limit = limits[i].limit;
+		CHECK_INT(put(made.data, made.len, false), MGR_NO_SPACE);
+		CHECK_HAS(fake_err.text, limits[i].text);
+	}
+	fake_end();
+}
+
 /* A client that leaves in the middle leaves no thread behind. */
 TEST(t07_dropped)
 {
@@ -643,14 +679,15 @@ TEST(t14_processes)
 	static const char *const bad[] = {
 		"",
 		"1",
-		"1 0 S 5 6 7 8",
-		"x 0 S 5 6 7 8 sh\tsh",
-		"1 0 SS 5 6 7 8 sh\tsh",
-		"1 0 S 5 6 7 -8 sh\tsh",
-		"1 0 S 5 6 7\t8 sh",
-		"1 0 S 5 6 99999999999999999999 8 x\t"
+		"1 0 S 5 6 7 8 9",
+		"x 0 S 5 6 7 8 9 sh\tsh",
+		"1 0 SS 5 6 7 8 9 sh\tsh",
+		"1 0 S 5 6 7 8 -9 sh\tsh",
+		"1 0 S 5 6 7 -8 9 sh\tsh",
+		"1 0 S 5 6 7 8\t9 sh",
+		"1 0 S 5 6 99999999999999999999 8 9 x\t"
 	};
-	char line[] = "12 1 S 500 250 3 65534 a b\tsh -c x\ty";
+	char line[] = "12 1 S 500 250 3 20480 65534 a b\tsh -c x\ty";
 	struct box_process p;
 
 	CHECK(process_parse(line, &p));
@@ -660,6 +697,7 @@ TEST(t14_processes)
 	CHECK_INT(p.start_s, 5);
 	CHECK_INT(p.cpu_ms, 2500);
 	CHECK_INT(p.rss, 12288);
+	CHECK_INT(p.size, 20480);
 	CHECK_INT(p.uid, 65534);
 	CHECK_STR(p.comm, "a b");
 	CHECK_STR(p.args, "sh -c x\ty");

@@ -4,6 +4,7 @@
 
 #include "tests/tap.h"
 
+#include "base/buf.h"
 #include "fake.h"
 
 static struct box_view look(const struct box *b)
@@ -103,6 +104,10 @@ TEST(f04_removed_is_told_last_and_known_for_a_while)
 	fake_wait(&late, id, WAIT_NOT_RUNNING);
 	CHECK(fake_until(&late.is_done, 1000));
 	CHECK_INT(late.code, 3);
+	/* Its name may be another's by now. */
+	CHECK(!box_wait(fake.m, &fake_alice, "gone", WAIT_REMOVED, NULL, NULL,
+			&fake_err));
+	CHECK_INT(fake_err.code, MGR_NOT_FOUND);
 	CHECK_INT(fake_shelves, 0);
 	fake_end();
 }
@@ -326,6 +331,121 @@ TEST(f14_finding)
 	CHECK_INT(box_rename(a, "-bad", &fake_err), -MGR_INVALID);
 	CHECK_INT(box_rename(a, "third", &fake_err), 0);
 	CHECK(box_find(fake.m, &fake_alice, "third", &fake_err) == a);
+	fake_end();
+}
+
+/* Of names that several have, root's own is meant, or none. */
+TEST(f32_a_name_of_several_users)
+{
+	static const char *const sleep[] = { "sleep", "60", NULL };
+	const struct box_want want = { .face = "docker",
+				       .settings = "{}",
+				       .command = sleep,
+				       .name = "dup" };
+	struct box *alices, *own;
+
+	fake_begin();
+	alices = fake_box_of(&fake_alice, &want);
+	CHECK(box_find(fake.m, &fake_root, "dup", &fake_err) == alices);
+	CHECK(fake_box_of(&fake_bob, &want));
+	fake_err.code = 0;
+	CHECK(!box_find(fake.m, &fake_root, "dup", &fake_err));
+	CHECK_INT(fake_err.code, MGR_AMBIGUOUS);
+	CHECK_HAS(fake_err.text, "more than one user");
+	CHECK(box_find(fake.m, &fake_alice, "dup", &fake_err) == alices);
+	CHECK(box_find(fake.m, &fake_root, look(alices).id, &fake_err) ==
+	      alices);
+	own = fake_box_of(&fake_root, &want);
+	CHECK(own && box_find(fake.m, &fake_root, "/dup", &fake_err) == own);
+	fake_end();
+}
+
+static void on_made(void *arg, struct box *b, const struct err *err)
+{
+	(void)err;
+	*(bool *)arg = b != NULL;
+}
+
+/* What has a name and what can be found are two things while it is made. */
+TEST(f33_a_name_is_taken_before_its_box_is_made)
+{
+	static const char *const sleep[] = { "sleep", "60", NULL };
+	const struct box_want want = { .face = "docker",
+				       .settings = "{}",
+				       .command = sleep,
+				       .name = "dup" };
+	bool is_made = false;
+
+	fake_begin();
+	CHECK(!box_name_holder(fake.m, fake_alice.uid, "dup"));
+	(void)box_create(fake.m, &fake_alice, &want, on_made, &is_made);
+	CHECK(!box_find(fake.m, &fake_alice, "dup", &fake_err));
+	CHECK(box_name_holder(fake.m, fake_alice.uid, "dup"));
+	CHECK(!box_name_holder(fake.m, fake_bob.uid, "dup"));
+	CHECK(fake_until(&is_made, 5000));
+	CHECK(box_find(fake.m, &fake_alice, "dup", &fake_err));
+	fake_end();
+}
+
+TEST(f34_the_images_stop_signal)
+{
+	struct box_want want = { .face = "docker",
+				 .settings = "{\"label\":[\"own=1\"]}",
+				 .command = (const char *const[]){ "sleep", "9",
+								   NULL },
+				 .name = "s1" };
+	struct box *b;
+
+	fake_begin();
+	fake.image_says = "{\"stop_signal\":\"SIGUSR1\"}";
+	b = fake_box_of(&fake_alice, &want);
+	CHECK_INT(look(b).stop_signal, SIGUSR1);
+	CHECK_INT(fake_start(b), 0);
+	CHECK_INT(fake_stop(b, 10), 0);
+	CHECK_INT(look(b).exit_code, 128 + SIGUSR1);
+	/* the request's comes first; nonsense is none */
+	want.name = "s2";
+	want.stop_signal = SIGINT;
+	CHECK_INT(look(fake_box_of(&fake_alice, &want)).stop_signal, SIGINT);
+	want.name = "s3";
+	want.stop_signal = 0;
+	fake.image_says = "{\"stop_signal\":\"SIGNOPE\"}";
+	CHECK_INT(look(fake_box_of(&fake_alice, &want)).stop_signal, SIGTERM);
+	fake.image_says = NULL;
+	want.name = "s4";
+	CHECK_INT(look(fake_box_of(&fake_alice, &want)).stop_signal, SIGTERM);
+	fake_end();
+}
+
+static char labels[200];
+
+static bool on_labels(void *arg, const struct event *e)
+{
+	(void)arg;
+	(void)snprintf(labels, sizeof(labels), "%s", e->attributes);
+	return true;
+}
+
+TEST(f35_the_images_labels_in_events)
+{
+	const struct box_want want = {
+		.face = "docker",
+		.settings = "{\"label\":[\"a=mine\",\"io.cordon.timeout=5\"]}",
+		.command = (const char *const[]){ "sleep", "9", NULL },
+		.name = "s1"
+	};
+	struct watch *w;
+
+	fake_begin();
+	fake.image_says = "{\"image_labels\":[\"a=its\",\"b=x=y\","
+			  "\"io.cordon.policy=no\"]}";
+	w = events_watch(fake.m, &fake_alice, 0, on_labels, NULL);
+	CHECK(fake_box_of(&fake_alice, &want));
+	CHECK_HAS(labels, "\"a\":\"mine\"");
+	CHECK_HAS(labels, "\"b\":\"x=y\"");
+	CHECK_HAS(labels, "io.cordon.timeout");
+	CHECK(!strstr(labels, "io.cordon.policy"));
+	events_unwatch(w);
 	fake_end();
 }
 
@@ -691,12 +811,13 @@ TEST(f21_drain)
 static size_t n_events;
 static char seen[4096];
 
-static void on_event(void *arg, const struct event *e)
+static bool on_event(void *arg, const struct event *e)
 {
 	(void)arg;
 	n_events++;
 	(void)snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%s ",
 		       e->action);
+	return true;
 }
 
 TEST(f22_events)
@@ -721,6 +842,95 @@ TEST(f22_events)
 	events_unwatch(other);
 	w = events_watch(fake.m, &fake_root, 1, on_event, NULL);
 	CHECK_INT(n_events, 4);
+	events_unwatch(w);
+	fake_end();
+}
+
+static char attributes[1 << 17];
+
+static bool on_attributes(void *arg, const struct event *e)
+{
+	(void)arg;
+	(void)snprintf(attributes, sizeof(attributes), "%s", e->attributes);
+	return true;
+}
+
+/* Long names too; what is too much is left out, and not all of them. */
+TEST(f22_labels_of_events)
+{
+	static const char *const command[] = { "true", NULL };
+	struct watch *w;
+	struct buf s;
+
+	buf_init(&s, 1 << 20);
+	(void)buf_puts(&s, "{\"label\":[\"");
+	for (int i = 0; i < 300; i++)
+		(void)buf_puts(&s, "n");
+	(void)buf_puts(&s, "=long\"");
+	for (int k = 0; k < 12; k++) {
+		(void)buf_printf(&s, ",\"k%d=", k);
+		for (int i = 0; i < 3000; i++)
+			(void)buf_puts(&s, "v");
+		(void)buf_puts(&s, "\"");
+	}
+	(void)buf_puts(&s, ",\"last=one\"]}");
+	fake_begin();
+	w = events_watch(fake.m, &fake_alice, 0, on_attributes, NULL);
+	CHECK(fake_box_of(&fake_alice,
+			  &(struct box_want){ .face = "docker",
+					      .settings = s.data,
+					      .name = "ll",
+					      .command = command,
+					      .stop_timeout_s = -1 }));
+	CHECK_HAS(attributes, "nnn\":\"long\"");
+	CHECK_HAS(attributes, "\"k9\"");
+	CHECK(!strstr(attributes, "\"k10\"") && !strstr(attributes, "\"k11\""));
+	CHECK_HAS(attributes, "\"last\":\"one\"");
+	events_unwatch(w);
+	fake_end();
+	buf_done(&s);
+}
+
+static size_t may_take;
+
+static bool on_paced(void *arg, const struct event *e)
+{
+	(void)arg;
+	(void)e;
+	if (may_take == 0)
+		return false;
+	may_take--;
+	n_events++;
+	return true;
+}
+
+/* What a watcher does not take waits for it, while it is known at all. */
+TEST(f22_events_are_paced)
+{
+	struct watch *w;
+
+	fake_begin();
+	CHECK(fake_box("pp", "true"));
+	for (int i = 0; i < 9; i++)
+		events_tell(fake.m, &(struct event){ .type = "container",
+						     .action = "x",
+						     .id = "y" });
+	may_take = 3;
+	w = events_watch(fake.m, &fake_root, 1, on_paced, NULL);
+	CHECK_INT(n_events, 3);
+	events_tell(fake.m,
+		    &(struct event){ .type = "a", .action = "b", .id = "c" });
+	CHECK_INT(events_resume(w), 0);
+	may_take = 100;
+	CHECK_INT(n_events, 3);
+	CHECK_INT(events_resume(w), 1);
+	CHECK_INT(n_events, 11);
+	may_take = 0;
+	for (int i = 0; i < 1001; i++)
+		events_tell(fake.m, &(struct event){ .type = "a",
+						     .action = "b",
+						     .id = "c" });
+	CHECK_INT(events_resume(w), -ENOENT);
 	events_unwatch(w);
 	fake_end();
 }

@@ -502,4 +502,58 @@ TEST(l15_drop_inside)
 	fake_end();
 }
 
+/* A small log is no larger than it may be, and begins with a whole line. */
+TEST(l16_a_small_log)
+{
+	static struct page p;
+	struct log_want all = { true, true, false, 0, 0, -1 };
+	struct stat st[2];
+	char path[200];
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("box",
+		     "i=0; while [ $i -lt 3000 ]; do "
+		     "echo \"line $i of the program\"; i=$((i+1)); done; "
+		     "echo done");
+	b->log_max = 8192;
+	CHECK_INT(run(b), 0);
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(path, sizeof(path), "%s/logs/%s.%d", fake.dir,
+			       b->id, i);
+		CHECK_INT(stat(path, &st[i]), 0);
+	}
+	CHECK(st[0].st_size + st[1].st_size <= 8192);
+	CHECK(st[0].st_size > 2048);
+	CHECK(lines(b, &p, all));
+	CHECK(fake_until(&p.is_over, 1000));
+	CHECK(p.n > 50 && p.n < 400);
+	CHECK(strncmp(p.text, "1:line ", 7) == 0);
+	CHECK_HAS(p.text, "1:line 2999 of the program\n|1:done\n|");
+	/* As many as there are whole ones. */
+	all.tail = (int64_t)p.n;
+	CHECK(lines(b, &p, all));
+	CHECK(fake_until(&p.is_over, 1000));
+	CHECK_INT((long)p.n, all.tail);
+	CHECK(strncmp(p.text, "1:line ", 7) == 0);
+	fake_end();
+}
+
+/* What has no line in it at all is shown from the newer half on. */
+TEST(l17_a_line_longer_than_the_log)
+{
+	static struct page p;
+	struct log_want all = { true, true, false, 0, 0, -1 };
+	struct box *b;
+
+	fake_begin();
+	b = fake_box("box", "head -c 50000 /dev/zero | tr '\\0' x");
+	b->log_max = 8192;
+	CHECK_INT(run(b), 0);
+	CHECK(lines(b, &p, all));
+	CHECK(fake_until(&p.is_over, 1000));
+	CHECK_INT((long)p.n, 1);
+	fake_end();
+}
+
 TAP_MAIN()

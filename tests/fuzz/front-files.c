@@ -76,6 +76,7 @@ static void check_tar(int fd)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct err err = { 0 };
+	struct left_out left;
 	int in, out;
 
 	entered = 0;
@@ -87,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	in = file_of(data + 1, size - 1);
 	out = memfd_create("tar", MFD_CLOEXEC);
-	if (tar_from_box(in, out, "root", &err) == 0)
+	if (tar_from_box(in, out, "root", &left, &err) == 0)
 		entered = 4;
 	check_tar(out);
 	(void)close(in);

@@ -2,9 +2,9 @@
 
 /*
  * Requests and answers as a gate reads them. The first byte says which: 'q' a
- * request, 'a' an answer, 'c' chunks, 'w' frames of a WebSocket, 'p' a path,
- * 'j' and 'f' a body with a secret's field, 'm' bytes that come back. What is
- * accepted must hold what the gate relies on.
+ * request, 'a' an answer, 'c' chunks, 'C' those of an answer, 'w' frames of a
+ * WebSocket, 'p' a path, 'j' and 'f' a body with a secret's field, 'm' bytes
+ * that come back. What is accepted must hold what the gate relies on.
  */
 
 #include <stdlib.h>
@@ -79,6 +79,7 @@ static void write_again(const struct http_head *h, const bool *applies)
 
 static void request(const char *data, size_t size)
 {
+	static const struct http_to to = { .host = "api.test", .port = 443 };
 	static struct http_verdict v;
 	struct secret_fault fault;
 	struct http_head h;
@@ -87,7 +88,7 @@ static void request(const char *data, size_t size)
 		return;
 	MUST(h.size <= size && h.path.len > 0);
 	(void)http_check_host(&h, "api.test", 443, true);
-	http_judge(table(), 0, "api.test", 443, &h, &v);
+	http_judge(table(), &to, &h, &v);
 	if (v.reason != GATE_OK)
 		return;
 	MUST(!memmem(h.path.at, h.path.len, "/../", 4));
@@ -97,7 +98,7 @@ static void request(const char *data, size_t size)
 }
 
 /* Two ways to cut the same bytes must give the same body. */
-static void chunks(const char *data, size_t size)
+static void chunks(bool is_answer, const char *data, size_t size)
 {
 	struct http_head h = { .framing = HTTP_CHUNKED };
 	size_t n[2] = { 0, 0 }, used[2] = { 0, 0 };
@@ -109,6 +110,7 @@ static void chunks(const char *data, size_t size)
 		ssize_t r = 0;
 
 		http_body_init(&b, &h);
+		b.is_answer = is_answer;
 		while (r >= 0 && used[k] < size && !b.is_done) {
 			size_t step = k ? 1 : size - used[k];
 
@@ -147,6 +149,23 @@ static void frames(const char *data, size_t size)
 	MUST(is_bad[0] == is_bad[1] && n[0] == n[1]);
 }
 
+/* A backslash gains nothing that a slash would not have. */
+static void path(const char *data, size_t size)
+{
+	const struct gate_vec *globs = &table()->rules[0].paths;
+	char *copy = malloc(size + 1);
+
+	if (!copy)
+		abort();
+	for (size_t i = 0; i < size; i++)
+		copy[i] = data[i] == '\\' ? '/' : data[i];
+	if (http_path_allowed((struct http_slice){ data, size }, table(),
+			      globs))
+		MUST(http_path_allowed((struct http_slice){ copy, size },
+				       table(), globs));
+	free(copy);
+}
+
 static void body(bool is_json, const char *data, size_t size)
 {
 	static const bool applies[GATE_MAX_RULES] = { true };
@@ -166,13 +185,14 @@ static void collect(void *arg, const char *data, size_t len)
 
 static void mask(const char *data, size_t size)
 {
+	static const bool sent[GATE_MAX_RULES] = { true, true };
 	struct http_head h = { .n_fields = 0 };
 	char *copy = malloc(size + 1);
 	struct secret_masks m;
 	size_t step = 1 + size % 7;
 	struct buf out;
 
-	if (!copy || secret_masks_init(&m, table(), &h) < 0)
+	if (!copy || secret_masks_init(&m, table(), sent, &h) < 0)
 		abort();
 	memcpy(copy, data, size);
 	buf_init(&out, 2 << 20);
@@ -199,13 +219,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		request(text, size);
 	else if (*data == 'a')
 		(void)http_read_answer(text, size, size % 2, &h);
-	else if (*data == 'c')
-		chunks(text, size);
+	else if (*data == 'c' || *data == 'C')
+		chunks(*data == 'C', text, size);
 	else if (*data == 'w')
 		frames(text, size);
 	else if (*data == 'p')
-		(void)http_path_allowed((struct http_slice){ text, size },
-					table(), &table()->rules[0].paths);
+		path(text, size);
 	else if (*data == 'j' || *data == 'f')
 		body(*data == 'j', text, size);
 	else if (*data == 'm')

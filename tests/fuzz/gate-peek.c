@@ -3,7 +3,7 @@
 /*
  * First bytes of a connection, a TLS hello or HTTP or neither: a name is a
  * plain one and stands in the bytes, and what a beginning says the whole says
- * too, so nobody gains by sending it in parts.
+ * too, so nobody gains by sending it in parts. The same for hellos.
  */
 
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "fuzz.h"
+#include "gate/hellos.h"
 #include "gate/peek.h"
 #include "gate/plain.h"
 
@@ -40,6 +41,31 @@ static void check_name(const struct peek *p, const uint8_t *data, size_t size,
 		MUST(stands_in(p->name, data, size));
 }
 
+/* The same bytes in both directions: pieces change nothing. */
+static void check_hellos(const uint8_t *data, size_t size)
+{
+	enum hellos_state state[2];
+	enum hellos_seen seen[2];
+
+	for (int k = 0; k < 2; k++) {
+		size_t step = k || size == 0 ? 1 : size;
+		struct hellos h = { 0 };
+		struct peek p;
+
+		hellos_start(&h);
+		for (size_t i = 0; i < size; i += step)
+			hellos_up(&h, data + i, step);
+		seen[k] = HELLOS_PASS;
+		state[k] = h.state;
+		for (size_t i = 0; i < size && seen[k] == HELLOS_PASS;
+		     i += step)
+			seen[k] = hellos_box(&h, data + i, step, &p);
+		MUST(seen[k] == HELLOS_PASS || h.state == HELLOS_OVER);
+		hellos_done(&h);
+	}
+	MUST(state[0] == state[1] && seen[0] == seen[1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct peek whole;
@@ -48,7 +74,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t cut = size;
 
 	check_name(&whole, data, size, what);
-	MUST(what != PEEK_HTTP || whole.name[0]);
+	check_hellos(data, size);
+	MUST(what != PEEK_HTTP || whole.is_long || whole.name[0]);
+	MUST(!whole.is_long || (what == PEEK_HTTP && size >= PEEK_MAX));
 	/* Half, a quarter ... and then the last few bytes. */
 	for (int i = 0; i < 24 && cut > 0; i++) {
 		enum peeked before;

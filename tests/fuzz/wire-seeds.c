@@ -84,6 +84,10 @@ static int fill(struct cordon_spec *s, size_t i)
 			return -1;
 		s->root = &thing;
 	}
+	/* Of two blocks the second one's file goes with its step. */
+	if (seeds[i].lang &&
+	    cordon_spec_code(s, seeds[i].lang, "", 0, "first", NULL) < 0)
+		return -1;
 	if (seeds[i].lang)
 		return cordon_spec_code(s, seeds[i].lang, seeds[i].text,
 					strlen(seeds[i].text), "dir/file",

@@ -64,6 +64,12 @@ static void read_records(const struct wire_blob *b, struct wire_records r)
 	}
 }
 
+static void read_bytes(const struct wire_blob *blob, struct wire_bytes b)
+{
+	for (uint64_t k = 0; k < b.len; k++)
+		sum += ((const unsigned char *)blob)[b.off + k];
+}
+
 static void try_box(const struct wire_box *box, size_t size)
 {
 	if (wire_check_box(box, size, NULL) < 0)
@@ -92,8 +98,11 @@ static void try_work(const struct wire_work *work, size_t size)
 	if (wire_check_work(work, size, NULL) < 0)
 		return;
 	entered = DOOR_WORK;
-	for (uint32_t i = 0; i < work->n_steps; i++)
+	for (uint32_t i = 0; i < work->n_steps; i++) {
 		read_vector(&work->blob, work->steps[i].argv);
+		read_records(&work->blob, work->steps[i].files);
+		read_bytes(&work->blob, work->steps[i].input);
+	}
 	read_vector(&work->blob, work->env);
 	read_string(&work->blob, work->workdir);
 	read_string(&work->blob, work->path);

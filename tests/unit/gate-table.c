@@ -280,6 +280,25 @@ TEST(flags_narrow_a_policy)
 	done();
 }
 
+/* A gate that is told of a list holds it, also where nothing is in it. */
+TEST(what_is_stated_is_told)
+{
+	static const char rules[] = "network.allow.0.host\ta.test\tc:4:1\n"
+				    "network.allow.0.methods.0\tGET\tc:4:1\n"
+				    "network.allow.1.host\tb.test\tc:5:1\n"
+				    "network.allow.1.paths.0\t/x\tc:5:1\n"
+				    "network.allow.2.host\tc.test\tc:6:1\n"
+				    "network.allow.2.bytes\t1k\tc:6:1\n";
+	const struct gate_table *t = make(rules, NULL);
+
+	if (!t)
+		return;
+	CHECK_INT(t->rules[0].flags, GATE_RULE_INSPECT | GATE_RULE_METHODS);
+	CHECK_INT(t->rules[1].flags, GATE_RULE_INSPECT | GATE_RULE_PATHS);
+	CHECK_INT(t->rules[2].flags, GATE_RULE_BYTES);
+	done();
+}
+
 TEST(quotas_are_shared_among_pieces)
 {
 	static const char *const words[] = { "allow-host", "x.a.test",
@@ -298,9 +317,43 @@ TEST(quotas_are_shared_among_pieces)
 	CHECK_INT(t->n_rules, 2);
 	CHECK_INT((long long)t->rules[0].bytes, 512);
 	CHECK_INT(t->rules[0].connections, 2);
-	CHECK_INT(t->rules[1].rate, 30);
+	/* One in two seconds: together no more than the rule has. */
+	CHECK_INT(t->rules[1].rate, 1);
+	CHECK_INT(t->rules[1].rate_seconds, 2);
 	CHECK_STR(name(t, "x.a.test", 80), "a0");
 	CHECK_STR(name(t, "y.a.test", 80), "--1");
+	done();
+}
+
+/* Where an earlier gate of the box has let bytes of a rule through. */
+TEST(bytes_that_were_used_stay_used)
+{
+	const struct gate_table *t = make(
+		ALLOW(0, "a.test")
+			PORT(0, 0, 443) "network.allow.0.bytes\t1k\tc:4:1\n",
+		NULL);
+	struct egress_table next;
+	struct err err = { 0 };
+	char used[600];
+
+	if (!t)
+		return;
+	CHECK_INT((long long)t->rules[0].bytes, 1024);
+	(void)snprintf(used, sizeof(used), "24 %s",
+		       gate_str(t, t->rules[0].said));
+	CHECK_INT(strv_add(&given->gate_used, "500 other:1"), 0);
+	CHECK_INT(strv_add(&given->gate_used, used), 0);
+	CHECK_INT(egress_table_make(policy, given, "r", NULL, &next, &err), 0);
+	CHECK_INT((long long)see(&next)->rules[0].bytes, 1000);
+	egress_table_done(&next);
+	/* Nothing is left, and that is not the same as no quota. */
+	(void)snprintf(used, sizeof(used), "5000 %s",
+		       gate_str(t, t->rules[0].said));
+	CHECK_INT(strv_add(&given->gate_used, used), 0);
+	CHECK_INT(egress_table_make(policy, given, "r", NULL, &next, &err), 0);
+	CHECK_INT((long long)see(&next)->rules[0].bytes, 0);
+	CHECK(see(&next)->rules[0].flags & GATE_RULE_BYTES);
+	egress_table_done(&next);
 	done();
 }
 
@@ -354,8 +407,9 @@ TEST(secrets_are_only_in_the_memfd)
 	t = make(NULL, words);
 	if (!t)
 		return;
-	CHECK_INT(t->n_rules, 3);
+	CHECK_INT(t->n_rules, 4);
 	CHECK(made.inspects);
+	CHECK_INT((long long)made.notes.n, 0);
 	CHECK(find(t, VALUE) != NULL);
 	CHECK(memmem(made.table, made.table->size, VALUE, strlen(VALUE)) ==
 	      NULL);
@@ -370,6 +424,12 @@ TEST(secrets_are_only_in_the_memfd)
 	CHECK(gate_rule_names(t, 0, "api.test", 443));
 	CHECK(gate_rule_names(t, 2, "api.test", 443));
 	CHECK(!gate_rule_names(t, 1, "api.test", 443));
+	/* A port that was named without a secret has none. */
+	CHECK_STR(name(t, "api.test", 80), "a3");
+	CHECK(!gate_rule_names(t, 0, "api.test", 80));
+	CHECK(!gate_rule_names(t, 2, "api.test", 80));
+	CHECK_INT(t->rules[3].placeholder, 0);
+	CHECK_INT(t->rules[3].n_ports, 1);
 	/* A table that replaces it has the box's placeholders. */
 	{
 		struct err err = { 0 };
@@ -382,6 +442,66 @@ TEST(secrets_are_only_in_the_memfd)
 		CHECK_STR(next.env.v[1], made.env.v[1]);
 		egress_table_done(&next);
 	}
+	done();
+}
+
+/* What is allowed besides a secret has a row of its own, in any order. */
+TEST(a_secret_goes_to_no_port_that_it_was_not_named_with)
+{
+	static const char *const words[] = {
+		"allow-host", "api.test:80,8080", "secret", "KEY@api.test",
+		"allow-host", "api.test:443",     "secret", "KEY@plain.test:80",
+		"allow-host", "api.test:9000",    NULL
+	};
+	const struct gate_table *t;
+	struct strv hosts = { 0 };
+
+	(void)setenv("KEY", VALUE, 1);
+	t = make(NULL, words);
+	if (!t)
+		return;
+	CHECK_INT(t->n_rules, 3);
+	for (uint32_t i = 0; i < t->n_rules; i++)
+		CHECK_INT(t->rules[i].placeholder != 0, i < 2);
+	CHECK_STR(name(t, "api.test", 443), "a0");
+	CHECK_STR(name(t, "plain.test", 80), "a1");
+	CHECK_STR(name(t, "api.test", 80), "a2");
+	CHECK_STR(name(t, "api.test", 8080), "a2");
+	CHECK_STR(name(t, "api.test", 9000), "a2");
+	CHECK_STR(gate_str(t, t->rules[2].said), "--allow-host");
+	CHECK_INT(egress_table_hosts(&made, &hosts), 0);
+	CHECK_INT((long long)hosts.n, 5);
+	strv_done(&hosts);
+	done();
+}
+
+/* One limit, said where the value is read; the gate has the same. */
+TEST(a_secret_has_a_longest_and_a_shortest_value)
+{
+	static const char *const words[] = { "secret", "KEY@api.test", NULL };
+	static char value[GATE_MAX_SECRET + 2];
+	struct err err = { 0 };
+	struct egress_table t;
+
+	memset(value, 'x', GATE_MAX_SECRET);
+	(void)setenv("KEY", value, 1);
+	CHECK(make(NULL, words) != NULL);
+	CHECK_INT((long long)made.notes.n, 0);
+	done();
+	value[GATE_MAX_SECRET] = 'x';
+	(void)setenv("KEY", value, 1);
+	given = spec(words);
+	CHECK_INT(egress_table_make(NULL, given, "r", NULL, &t, &err), -E2BIG);
+	CHECK_HAS(err.text, "'KEY' is longer than 4096 bytes");
+	cordon_spec_free(given);
+	(void)setenv("KEY", "1234567", 1);
+	CHECK(make(NULL, words) != NULL);
+	CHECK_INT((long long)made.notes.n, 1);
+	CHECK_HAS(made.notes.v[0], "'KEY' is shorter than 8 bytes");
+	done();
+	(void)setenv("KEY", "12345678", 1);
+	CHECK(make(NULL, words) != NULL);
+	CHECK_INT((long long)made.notes.n, 0);
 	done();
 }
 

@@ -177,6 +177,123 @@ TEST(names_come_and_go)
 	close_store();
 }
 
+/* 0, or what went wrong, as somebody else than whose store it is. */
+static int as(uint32_t who, int (*what)(const char *a, const char *b),
+	      const char *a, const char *b)
+{
+	int r;
+
+	image_store_for(s, who);
+	r = what(a, b);
+	image_store_for(s, geteuid());
+	return r;
+}
+
+static int tag(const char *a, const char *b)
+{
+	struct err err = { 0 };
+
+	return image_tag(s, a, b, &err);
+}
+
+static int untag(const char *a, const char *b)
+{
+	return remove_image(a, b != NULL);
+}
+
+static int import_as(const char *file, const char *name)
+{
+	struct image_take take = { .fd = make_tar(file), .name = name };
+	struct image *m = NULL;
+	struct err err = { 0 };
+	int r;
+
+	image_limits_default(&take.limits);
+	r = image_import(s, &take, &m, &err);
+	(void)close(take.fd);
+	image_free(m);
+	return r;
+}
+
+static int prune(const char *a, const char *b)
+{
+	struct image_removed removed;
+	struct err err = { 0 };
+	int r = image_prune(s, true, &removed, &err);
+
+	(void)a;
+	(void)b;
+	if (r == 0)
+		r = (int)removed.deleted.n;
+	image_removed_done(&removed);
+	return r;
+}
+
+TEST(names_have_owners)
+{
+	const uint32_t x = geteuid() + 1001;
+	const uint32_t y = geteuid() + 1002;
+	struct err err = { 0 };
+	struct image *a;
+	struct image *b = NULL;
+
+	open_store();
+	a = import("a", "plain:1");
+	/* Not moved, by a tag or by what comes in, and not removed. */
+	CHECK_INT(as(x, untag, "plain:1", NULL), -IMAGE_NOT_YOURS);
+	CHECK_INT(as(x, untag, a->id, "force"), -IMAGE_NOT_YOURS);
+	CHECK_INT(as(x, import_as, "evil", "plain:1"), -IMAGE_NOT_YOURS);
+	CHECK_INT(as(x, prune, NULL, NULL), 0);
+	CHECK_INT(as(x, import_as, "mine", "mine:1"), 0);
+	CHECK_INT(as(x, tag, "mine:1", "plain:1"), -IMAGE_NOT_YOURS);
+	CHECK_INT(as(y, tag, "plain:1", "mine:1"), -IMAGE_NOT_YOURS);
+	CHECK_INT(image_find(s, "plain:1", &b, &err), 0);
+	CHECK_STR(b->id, a->id);
+	image_free(b);
+	/* Another name is whose gave it; what it names stays. */
+	CHECK_INT(as(x, tag, "plain:1", "other:1"), 0);
+	CHECK_INT(as(y, untag, "other:1", NULL), -IMAGE_NOT_YOURS);
+	CHECK_INT(as(x, untag, "other:1", NULL), 0);
+	CHECK_INT(as(x, tag, "plain:1", "last:1"), 0);
+	CHECK_INT(untag("plain:1", NULL), 0);
+	CHECK_INT(as(x, untag, "last:1", NULL), 0);
+	CHECK_INT(as(x, untag, a->id, "force"), -IMAGE_NOT_YOURS);
+	CHECK_INT(untag(a->id, NULL), 0);
+	/* The store's own user may do all of it. */
+	CHECK_INT(as(x, import_as, "more", "mine:2"), 0);
+	CHECK_INT(untag("mine:1", NULL), 0);
+	CHECK_INT(as(x, prune, NULL, NULL), 1);
+	image_free(a);
+	close_store();
+}
+
+/* By the beginning of an id its image is meant, whoever gives names. */
+TEST(names_are_no_ids)
+{
+	struct image *m;
+	struct image *found = NULL;
+	struct err err = { 0 };
+	char start[16];
+
+	open_store();
+	m = import("one", "a");
+	image_free(import("two", "b"));
+	(void)snprintf(start, sizeof(start), "%.12s", m->id + 7);
+	CHECK_INT(tag("b", start), -IMAGE_REFUSED);
+	CHECK_INT(import_as("three", start), -IMAGE_REFUSED);
+	CHECK_INT(tag("b", "sha256"), -IMAGE_REFUSED);
+	CHECK_INT(tag("b", "docker.io/library/sha256:1"), -IMAGE_REFUSED);
+	CHECK_INT(import_as("three", "sha256:1"), -IMAGE_REFUSED);
+	CHECK_INT(tag("b", "x/sha256"), 0);
+	/* What is no id of anything is a name. */
+	CHECK_INT(tag("b", "ffffffffffff0"), 0);
+	CHECK_INT(image_find(s, start, &found, &err), 0);
+	CHECK_STR(found->id, m->id);
+	image_free(found);
+	image_free(m);
+	close_store();
+}
+
 TEST(codes_of_failures)
 {
 	struct image_take take = { .fd = make_tar("../x") };

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/util.h"
+#include "box/image-parse.h"
 #include "image/config.h"
 #include "image/digest.h"
 #include "image/entry.h"
@@ -365,6 +366,53 @@ TEST(a_layer)
 	CHECK(access("/etc/passwd", F_OK) == 0);
 	(void)close(dir);
 	(void)close(tmp);
+}
+
+#define B_DIGEST                                                               \
+	"sha256:abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456" \
+	"789"
+
+/* An image that came after somebody had a name for its beginning. */
+TEST(what_is_a_name_and_an_id_is_neither)
+{
+	static const char index[] =
+		"{\"version\":1,\"images\":[{\"id\":\"" A_DIGEST
+		"\",\"names\":[\"docker.io/library/abcdef:latest\","
+		"\"docker.io/library/abc:latest\"]},{\"id\":\"" B_DIGEST
+		"\",\"names\":[]}]}";
+	char first[] = "docker.io/library/abcdef:latest";
+	char second[] = "docker.io/library/abc:latest";
+	char *names[] = { first, second, NULL };
+	struct image v[] = { { .id = A_DIGEST, .names = { names, 2 } },
+			     { .id = B_DIGEST } };
+	struct image_list list = { v, 2 };
+	const struct image *found = NULL;
+	static const struct {
+		const char *text;
+		int code;
+		int at;
+	} rows[] = { { "abcdef", -IMAGE_AMBIGUOUS, 0 },
+		     { "abcdef:latest", 0, 0 },
+		     { "abcdef0", 0, 1 },
+		     { "abc", 0, 0 },
+		     { "sha256:abcdef", 0, 1 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct image_wanted w;
+		struct err err = { 0 };
+		char *entry = NULL;
+		int r = image_list_find(&list, rows[i].text, &found, &err);
+
+		CHECK_INT(r, rows[i].code);
+		CHECK(r < 0 || found == &v[rows[i].at]);
+		CHECK_INT(image_wanted_parse(rows[i].text, &w, &err), 0);
+		r = image_entry_find(index, sizeof(index) - 1, rows[i].text, &w,
+				     &entry, &err);
+		CHECK_INT(r, rows[i].code);
+		if (r == 0)
+			CHECK_HAS(entry, rows[i].at ? B_DIGEST : A_DIGEST);
+		free(entry);
+	}
 }
 
 TEST(the_index_as_text)

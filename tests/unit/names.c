@@ -69,6 +69,68 @@ TEST(filename_table)
 	}
 }
 
+/* What a block's name becomes, by its text alone. */
+TEST(filename_plain)
+{
+	static const struct {
+		const char *name;
+		const char *plain; /* or the text of the refusal */
+	} plain[] = {
+		{ "./a.py", "a.py" },
+		{ "././a.py", "a.py" },
+		{ "./d/x.py", "d/x.py" },
+		{ "a//b.py", "a/b.py" },
+		{ "a/./b.py", "a/b.py" },
+		{ "a/../b.py", "b.py" },
+		{ "a/b/../../c/d.py", "c/d.py" },
+		{ "..a/...", "..a/..." },
+		{ "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/../x",
+		  "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/x" },
+		{ "/a", OUTSIDE },
+		{ "..", OUTSIDE },
+		{ "../a.py", OUTSIDE },
+		{ "./../a.py", OUTSIDE },
+		{ "a/../../a.py", OUTSIDE },
+		{ "a/../../w/a.py", OUTSIDE },
+		{ "", INVALID },
+		{ ".", INVALID },
+		{ "./", INVALID },
+		{ "a/.", INVALID },
+		{ "a/..", INVALID },
+		{ "a/b/..", INVALID },
+		{ "./a\n", INVALID },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+		struct err err = { 0 };
+		_cleanup_free_ char *got = NULL;
+		int r = spec_plain_filename(plain[i].name, &got, &err);
+
+		if (r == 0 ? strcmp(got, plain[i].plain) == 0
+			   : strstr(err.text, plain[i].plain) != NULL)
+			continue;
+		printf("# '%s': %s\n", plain[i].name, r ? err.text : got);
+		CHECK(!"the name above");
+	}
+}
+
+TEST(language_is_trimmed)
+{
+	struct cordon_spec *s = cordon_spec_new();
+
+	CHECK_INT(cordon_spec_code(s, " Python \n", "x", 1, NULL, NULL), 0);
+	CHECK_INT(cordon_spec_code(s, "\tPython3.11 ", "x", 1, NULL, NULL), 0);
+	CHECK_INT(cordon_spec_code(s, "py thon", "x", 1, NULL, NULL), 0);
+	CHECK_INT(cordon_spec_code(s, "  ", "x", 1, NULL, NULL), 0);
+	CHECK(s->blocks[0].lang && s->blocks[0].lang == s->blocks[1].lang);
+	CHECK_STR(s->blocks[0].lang_name, "Python");
+	CHECK_STR(s->blocks[1].lang_name, "python3.11");
+	CHECK(!s->blocks[2].lang);
+	CHECK(!s->blocks[3].lang);
+	CHECK(lang_find(" PY ") == s->blocks[0].lang);
+	cordon_spec_free(s);
+}
+
 TEST(filename_lengths)
 {
 	char name[5000];
@@ -122,6 +184,7 @@ static const struct {
 	{ "; filename: a.asm\n", "/workspace/a.asm" },
 	{ "# filename: a:b c.sh\n", "/workspace/a:b c.sh" },
 	{ "# filename: sub/a.sh\n", "/workspace/sub/a.sh" },
+	{ "# filename: ./sub/../a.sh\n", "/workspace/a.sh" },
 	{ "# filename: -V\n", "/workspace/-V" },
 	{ "# filename: /etc/x\n", OUTSIDE },
 	{ "# filename: ../x\n", OUTSIDE },

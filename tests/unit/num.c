@@ -5,6 +5,7 @@
 #include "tests/tap.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 
 #include "base/num.h"
@@ -133,6 +134,41 @@ TEST(num_duration)
 	};
 
 	each(rows, ARRAY_SIZE(rows), num_parse_duration);
+}
+
+static int parse_signal(const char *text, uint64_t *ret)
+{
+	int s = (int)*ret;
+	int r = num_parse_signal(text, &s);
+
+	*ret = (uint64_t)s;
+	return r;
+}
+
+TEST(num_signal)
+{
+	const struct row rows[] = {
+		{ "TERM", 0, SIGTERM },
+		{ "sigterm", 0, SIGTERM },
+		{ "SIGQUIT", 0, SIGQUIT },
+		{ "9", 0, SIGKILL },
+		{ "64", 0, 64 },
+		{ "RTMIN", 0, (uint64_t)SIGRTMIN },
+		{ "SIGRTMIN+3", 0, (uint64_t)SIGRTMIN + 3 },
+		{ "rtmax-1", 0, (uint64_t)SIGRTMAX - 1 },
+		{ "", -EINVAL, 0 },
+		{ "0", -EINVAL, 0 },
+		{ "65", -EINVAL, 0 },
+		{ "-9", -EINVAL, 0 },
+		{ "SIG", -EINVAL, 0 },
+		{ "SIGNOPE", -EINVAL, 0 },
+		{ "RTMIN-1", -EINVAL, 0 },
+		{ "RTMIN+99", -EINVAL, 0 },
+		{ "RTMAX+1", -EINVAL, 0 },
+		{ "RTMIN+", -EINVAL, 0 },
+	};
+
+	each(rows, ARRAY_SIZE(rows), parse_signal);
 }
 
 TEST(num_milli)

@@ -77,6 +77,9 @@ TEST(flat_good)
 	policy_free(p);
 }
 
+#define HOST   "network.allow.0.host\ta.test\tc:1:1\n"
+#define FILTER "filters.0.do\tmask\tc:1:1\n"
+
 /* Each of these makes the whole text invalid. */
 TEST(flat_bad)
 {
@@ -113,6 +116,25 @@ TEST(flat_bad)
 		"extends\tstrict\tc:1:1\n", /* was not compiled */
 		"network.allow.0.ports.0\t1\tc:1:1\n",
 		"filters.0.do\tmask\tc:1:1\n",
+		/* empty, or nothing, where that would be read as all */
+		HOST "network.allow.0.ports\t[]\tc:1:1\n",
+		HOST "network.allow.0.methods\t[]\tc:1:1\n",
+		HOST "network.allow.0.paths\t[]\tc:1:1\n",
+		HOST "network.allow.0.bytes\t0\tc:1:1\n",
+		HOST "network.allow.0.bytes\t0g\tc:1:1\n",
+		HOST "network.allow.0.connections\t0\tc:1:1\n",
+		HOST "network.allow.0.rate\t0\tc:1:1\n",
+		HOST "network.allow.0.ports.0\t53\tc:1:1\n",
+		HOST "network.allow.0.ports.0\t053\tc:1:1\n",
+		FILTER
+		"filters.0.on\t[]\tc:1:1\nfilters.0.match.0\turls\tc:1:1\n",
+		FILTER
+		"filters.0.on.0\tuser\tc:1:1\nfilters.0.match\t[]\tc:1:1\n",
+		"docker.log_max\t0\tc:1:1\n",
+		"docker.exec.max_output\t0\tc:1:1\n",
+		"sandbox.disk\t0\tc:1:1\n",
+		"sandbox.tmpfs./x\t0\tc:1:1\n",
+		"tools.t.sandbox.disk\t0\tc:1:1\n",
 		"tests.0.name\tx\tc:1:1\n",
 		"tests.0.name\tx\tc:1:1\ntests.0.expect\tallowed\tc:1:1\n",
 		("tools.t.sandbox.timeout\t9s\tc:1:1\nsandbox.timeout\t8s\tc:2:"
@@ -237,7 +259,9 @@ static void fill(struct policy_request *r, const char *ask)
 		fill_mount(r, v);
 		break;
 	case 'w':
-		place_asked = (struct request_place){ v, 4096 };
+		place_asked = (struct request_place){ .path = v,
+						      .size = 4096,
+						      .is_stated = true };
 		r->places = &place_asked;
 		r->n_places = 1;
 		break;
@@ -314,6 +338,38 @@ static void run_rows(const struct row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		run_row(&rows[i], i);
+}
+
+/* Lowered where numbers are, and where nobody asked for so much. */
+TEST(decide_sizes_of_places)
+{
+	struct err err = { 0 };
+	struct policy *p = parse("sandbox.tmpfs./x\t1k\tc:4:1\n", &err);
+	uint64_t size = 0;
+	struct request_place place = {
+		.path = "/x", .size = 4096, .is_stated = true, .ret_size = &size
+	};
+	struct policy_request req = { .places = &place, .n_places = 1 };
+	struct policy_verdict v;
+
+	CHECK(p);
+	policy_decide(p, &req, &v);
+	CHECK_INT(v.decision, DECISION_DENY);
+	req.clamps = true;
+	policy_decide(p, &req, &v);
+	CHECK_INT(v.decision, DECISION_ALLOW);
+	CHECK_INT(size, 1024);
+	req.clamps = false;
+	place.is_stated = false;
+	size = 0;
+	policy_decide(p, &req, &v);
+	CHECK_INT(v.decision, DECISION_ALLOW);
+	CHECK_INT(size, 1024);
+	/* Who takes no size is denied. */
+	place.ret_size = NULL;
+	policy_decide(p, &req, &v);
+	CHECK_INT(v.decision, DECISION_DENY);
+	policy_free(p);
 }
 
 TEST(decide_numbers_and_the_box)
@@ -612,6 +668,30 @@ TEST(grammar_tighter)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct grammar *g = grammar_step(sandbox, rows[i].key);
 		int c = grammar_compare(g, rows[i].a, rows[i].b);
+
+		CHECK_INT((c > 0) - (c < 0), rows[i].sign);
+	}
+}
+
+/* A rate is how many at once as well. */
+TEST(grammar_tighter_rates)
+{
+	static const char *const way[] = { "network", "allow", "0", "rate" };
+	static const struct {
+		const char *a;
+		const char *b;
+		int sign;
+	} rows[] = {
+		{ "60", "60/m", 0 },  { "1/s", "60/m", -1 },
+		{ "60/m", "1/s", 1 }, { "100/h", "2/m", 1 },
+		{ "1/h", "1/m", -1 }, { "2/m", "100/h", 1 },
+	};
+	const struct grammar *g = &grammar_policy;
+
+	for (size_t i = 0; g && i < ARRAY_SIZE(way); i++)
+		g = grammar_step(g, way[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int c = g ? grammar_compare(g, rows[i].a, rows[i].b) : 9;
 
 		CHECK_INT((c > 0) - (c < 0), rows[i].sign);
 	}

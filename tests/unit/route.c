@@ -38,6 +38,11 @@ TEST(r01_parts)
 	CHECK_STR(match("/a/{}", "/a/"), "no");
 	CHECK_STR(match("/a/{}", "/a/x/y"), "no");
 	CHECK_STR(match("/a/{}/b/{}", "/a/x/b/y"), "x|y");
+	/* One slash may be the name's own. */
+	CHECK_STR(match("/a/{}", "/a//x"), "/x");
+	CHECK_STR(match("/a/{}/b", "/a//x/b"), "/x");
+	CHECK_STR(match("/a/{}", "/a//"), "no");
+	CHECK_STR(match("/a/{}", "/a///x"), "no");
 }
 
 TEST(r02_many)

@@ -8,6 +8,7 @@
 
 #include <cordon/cordon.h>
 
+#include "base/buf.h"
 #include "base/util.h"
 #include "box/settings.h"
 #include "box/spec.h"
@@ -55,21 +56,27 @@ static const struct {
 	  "example.com|Example.COM.:80|*.example.com|a.b:80,443,8080|10.0.0.1|"
 	  "10.0.0.0/8:22|[2001:db8::1]:443|2001:db8::1|[2001:db8::/32]:1,2|"
 	  "localhost:8080",
-	  "a.b:0|a.b:65536|a.b:80,|a.b:80,x|a.b:,80|a..b|a "
+	  "a.b:0|a.b:53|a.b:80,53|a.b:65536|a.b:80,|a.b:80,x|a.b:,80|a..b|a "
 	  "b|*|*.*.b|2130706433|"
 	  "0x7f000001|127.1|0177.0.0.1|169.254.169.254|169.254.169.254/32|"
 	  "64:ff9b::a9fe:a9fe|metadata.google.internal|0.0.0.0/0|::/0|"
 	  "198.18.0.1|198.0.0.0/8|2001:2::5|http://a.b|a.b/x|a@b|[a.b]:443|"
 	  "[::1|::1]:3|fe80::1%lo|\xe2\x91\xa0.b|a.b:443:443|" },
-	{ "secret", "KEY@example.com|_K1@*.example.com:8443",
-	  "KEY|@a.b|KEY@|1K@a.b|K-Y@a.b|KEY@a b|KEY@169.254.169.254|" },
+	{ "secret",
+	  "KEY@example.com|_K1@*.example.com:8443|KEY@a.b:443,8443|"
+	  "SSL_CERT@a.b",
+	  "KEY|@a.b|KEY@|1K@a.b|K-Y@a.b|KEY@a b|KEY@169.254.169.254|"
+	  "KEY@a.b:443,|KEY@a.b:443,53|SSL_CERT_FILE@a.b|"
+	  "REQUESTS_CA_BUNDLE@a.b|CURL_CA_BUNDLE@a.b|GIT_SSL_CAINFO@a.b|"
+	  "PIP_CERT@a.b|NODE_EXTRA_CA_CERTS@a.b|" },
 	{ "read-only", "true|false|1|0|yes|no|TRUE", "perhaps|" },
 	{ "volume", "/a:/b|/a:/b:ro|/a:/b:rw|rel:/b",
 	  "/a|:/b|/a:b|/a:/b:x|/a:/|/a:/b/../c|/a:/b:|/a:/\x01|" },
 	{ "tmpfs", "/x|/x:size=1m|/x:rw,size=1m,nodev|/x:ro,noexec,mode=1777",
 	  "x|/|/x:size=0|/x:size=x|/x:mode=8|/x:mode=4755|/x:suid|/x/..|" },
 	{ "workspace", "/a|.", NULL },
-	{ "copy-out", "*.txt=out|a=b=c", "*.txt|=out|*.txt=|" },
+	{ "copy-out", "*.txt=out|a=b=c|/workspace/*=o|./*=o|a/**/b=o",
+	  "*.txt|=out|*.txt=|/tmp/*=o|../*=o|a/../b=o|/workspace/=o|" },
 	{ "workdir", "/tmp|/a/b|/", "tmp|/a/../b|/proc|/proc/self/cwd|" },
 	{ "user", "0|65534|1000:100|root|nobody:nogroup|0:0|someone|1:x",
 	  "-1|-x|4294967295|1:4294967295|some one|1:|:1|a/b|a:b:c|" },
@@ -100,6 +107,12 @@ static const struct {
 	  "seccomp=unconfined|apparmor=unconfined|" },
 	{ "remove", "true", "false|x|" },
 	{ "cap-add", NULL, "ALL|true|false|" },
+	{ "privileged", "false|no", "true|x|" },
+	{ "work-dir", "/a|.|a:ro|a:rw", "" },
+	{ "bind-dir", "/a|b", "" },
+	{ "container-work-dir", "/work|/", "work|/a/../b|/proc|" },
+	{ "allow-cwd", "true|false", "x|" },
+	{ "delete-files", "true|false", "x|" },
 };
 
 /* Calls `take` with each part of the list. */
@@ -244,6 +257,15 @@ TEST(settings_names_of_others)
 		"cap_add",
 		"privileged",
 		"devices",
+		"work_dir",
+		"bind_dir",
+		"allow_cwd",
+		"delete_files",
+		"delete_tmp_files",
+		"container_work_dir",
+		"extra_hosts",
+		"ulimits",
+		"allow_domains",
 		"image",
 		"container_name",
 		"extra_volume",
@@ -406,6 +428,35 @@ TEST(spec_json_is_what_was_set)
 	CHECK_HAS(text, "\"memory\":67108864");
 	CHECK_HAS(text, "\"command\":[\"echo\",\"a\\\"b\"]");
 	free(text);
+	cordon_spec_free(s);
+}
+
+/* As long as a word of a program can be, and which one is longer. */
+TEST(spec_json_has_long_values)
+{
+	struct cordon_spec *s = cordon_spec_new();
+	struct cordon_error e = { 0 };
+	struct buf b;
+
+	for (int more = 0; more < 2; more++) {
+		buf_init(&b, 1 << 20);
+		(void)buf_puts(&b, "{\"env\":[\"A=1\",\"BIG=");
+		for (int i = 0; i < 131067 + more; i++)
+			(void)buf_puts(&b, "x");
+		(void)buf_puts(&b, "\"]}");
+		CHECK_INT(cordon_spec_set_json(s, b.data, b.len, &e),
+			  more ? -EINVAL : 0);
+		buf_done(&b);
+	}
+	CHECK_HAS(e.text, "env: 'BIG' is longer than 131071 bytes");
+	buf_init(&b, 1 << 20);
+	(void)buf_puts(&b, "{\"env\":{\"OTHER\":\"");
+	for (int i = 0; i < 131066; i++)
+		(void)buf_puts(&b, "x");
+	(void)buf_puts(&b, "\"}}");
+	CHECK_INT(cordon_spec_set_json(s, b.data, b.len, &e), -EINVAL);
+	CHECK_HAS(e.text, "env: 'OTHER' is longer than 131071 bytes");
+	buf_done(&b);
 	cordon_spec_free(s);
 }
 

@@ -136,6 +136,43 @@ TEST(err_keeps_within_its_text)
 	}
 }
 
+/* Wherever it is cut, it is between two characters. */
+TEST(err_is_cut_between_characters)
+{
+	static const char *const letters[] = { "\xc3\xa9", "\xe2\x82\xac",
+					       "\xf0\x9f\x98\x80" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(letters); i++)
+		for (int before = 0; before < 5; before++) {
+			struct err e = { 0 };
+			struct buf text;
+
+			buf_init(&text, 4096);
+			for (int n = 0; n < before; n++)
+				(void)buf_puts(&text, "a");
+			for (int n = 0; n < 300; n++)
+				(void)buf_puts(&text, letters[i]);
+			(void)err_set(&e, EIO, "%s", text.data);
+			CHECK(utf8_check(e.text, strlen(e.text)));
+			CHECK(strlen(e.text) + 4 >= sizeof(e.text));
+			(void)err_wrap(&e, "%s", text.data);
+			CHECK(utf8_check(e.text, strlen(e.text)));
+			(void)err_errno(&e, EIO, "%s", text.data);
+			CHECK(utf8_check(e.text, strlen(e.text)));
+			buf_done(&text);
+		}
+}
+
+TEST(what_is_no_utf8_is_replaced)
+{
+	struct buf b;
+
+	buf_init(&b, 100);
+	utf8_repair(&b, "a\xc3\xa9\xff\xe2\x82", 6);
+	CHECK_STR(b.data, "a\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+	buf_done(&b);
+}
+
 static const struct {
 	const char *bytes;
 	size_t first; /* length of the first sequence, 0: none */

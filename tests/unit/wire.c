@@ -213,6 +213,15 @@ static size_t touch_records(const struct wire_blob *b, struct wire_records r)
 	return sum;
 }
 
+static size_t touch_bytes(const char *base, struct wire_bytes b)
+{
+	size_t sum = 0;
+
+	for (uint64_t k = 0; k < b.len; k++)
+		sum += (unsigned char)base[b.off + k];
+	return sum;
+}
+
 static size_t touch_all(bool box, const char *data)
 {
 	const struct wire_blob *b = blob_of(data);
@@ -232,7 +241,9 @@ static size_t touch_all(bool box, const char *data)
 		const struct wire_work *w = (const void *)data;
 
 		for (uint32_t i = 0; i < w->n_steps; i++)
-			sum += touch_vec(b, w->steps[i].argv);
+			sum += touch_vec(b, w->steps[i].argv) +
+			       touch_records(b, w->steps[i].files) +
+			       touch_bytes(data, w->steps[i].input);
 		return sum + touch_vec(b, w->env) +
 		       strlen(wire_str(b, w->workdir)) +
 		       strlen(wire_str(b, w->path)) +
@@ -341,10 +352,13 @@ TEST(wire_records_far_outside_are_refused)
 }
 
 /* A box of one record and one mount. */
+static uint32_t box_flags;
+
 static int check_paths(const char *record, const char *target, uint8_t flags)
 {
 	struct pack *p = malloc(sizeof(*p));
-	struct wire_box box = { .limits.cpu_period_us = 100000 };
+	struct wire_box box = { .limits.cpu_period_us = 100000,
+				.blob.flags = box_flags };
 	const struct wire_record rec = { .kind = WIRE_DIR, .mode = 0755 };
 	struct err err = { 0 };
 	size_t len;
@@ -406,11 +420,15 @@ TEST(wire_layers_over_several_paths_are_refused)
 {
 	static const char *const bad[] = { "/a:/b", "/a,b", "/a\\b" };
 
+	/* Only a root that has a layer for changes may have one more. */
+	CHECK_INT(check_paths("/x", "/a", WIRE_MNT_OVERLAY), -EPROTO);
+	box_flags = WIRE_OWN_ROOT;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		CHECK_INT(check_paths("/x", bad[i], WIRE_MNT_OVERLAY), -EPROTO);
 		CHECK_INT(check_paths("/x", bad[i], WIRE_MNT_RO), 0);
 	}
 	CHECK_INT(check_paths("/x", "/a", WIRE_MNT_OVERLAY), 0);
+	box_flags = 0;
 }
 
 TEST(pack_too_many_parts_is_an_error_at_the_end)

@@ -128,6 +128,14 @@ class Arguments(Base):
                      {"functions": [print]}):
             with self.assertRaisesRegex(ValueError, next(iter(more))):
                 self.executor(**more)
+        for more in ({"extra_docker_args": {"privileged": True}},
+                     {"extra_docker_args": {"--privileged": True}},
+                     {"docker_args": ["--privileged"]}):
+            with self.assertRaisesRegex(ValueError, "^privileged is refused"):
+                self.executor(**more)
+        with self.assertRaisesRegex(ValueError, "^cap_add is refused"):
+            self.executor(extra_docker_args={"cap-add": ["ALL"]})
+        self.executor(docker_args=["--memory", "64m"])
         with self.assertRaisesRegex(ValueError, "network_disabled"):
             self.executor(network_disabled=False)
         with self.assertRaisesRegex(TypeError, "allow_hosts"):
@@ -217,9 +225,9 @@ class Life(Base):
         await executor.stop()
         self.assertEqual((there, place.exists()), ([True], False))
         await executor.stop()  # again: nothing
-        with self.assertRaisesRegex(ValueError, "Must first be started"):
+        with self.assertRaisesRegex(ValueError, "must first be started"):
             await executor.execute_code_blocks([python("1")], None)
-        with self.assertRaisesRegex(ValueError, "Must first be started"):
+        with self.assertRaisesRegex(ValueError, "must first be started"):
             await executor.restart()
 
     async def test_init_command(self):

@@ -332,10 +332,12 @@ class Executor(unittest.IsolatedAsyncioTestCase):
 
     async def test_refused_args(self):
         """an option that loosens or is not known is an error at start"""
+        for more in ({"extra_docker_args": {"privileged": True}},
+                     {"docker_args": ["--cap-add", "SYS_ADMIN"]}):
+            with self.subTest(**more), self.assertRaises(ValueError):
+                DockerCommandLineCodeExecutor(**more)
         for more in ({"extra_docker_args": {"nosuch": 1}},
-                     {"extra_docker_args": {"privileged": True}},
                      {"extra_docker_args": {"network": "host"}},
-                     {"docker_args": ["--cap-add", "SYS_ADMIN"]},
                      {"security_opt": ["seccomp=unconfined"]},
                      {"image": "cordon-nosuch:1"},
                      {"volumes": {"/etc": {"bind": "/x"}}}):

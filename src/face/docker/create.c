@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/utsname.h>
 
 #include "base/num.h"
 #include "face/docker/fields.h"
+#include "face/docker/image-run.h"
 #include "face/docker/routes.h"
 
 void making_init(struct making *k, struct docker *d, const struct peer *peer)
@@ -78,10 +78,10 @@ TAKE(take_user)
 {
 	const char *user;
 
-	if (need_user(k, v, w, "the policy's", &user) < 0)
+	/* Root, too: who it is instead, and that it is, the preparer says. */
+	if (need_str(k, v, w, &user) < 0)
 		return -1;
-	if (user)
-		set_str(k, "user", user);
+	set_str(k, "user", user);
 	return 0;
 }
 
@@ -332,126 +332,43 @@ int making_container(struct making *k, json_t *body)
 
 struct create {
 	struct ask ask;
+	json_t *body;
 	json_t *warnings;
 	char *image;
 	char *name_asked;
+	bool is_host; /* it was asked for as that */
 };
 
 static void create_gone(struct ask *a)
 {
 	struct create *c = (struct create *)a;
 
+	json_decref(c->body);
 	json_decref(c->warnings);
 	free(c->image);
 	free(c->name_asked);
 }
 
-static const char *docker_word(const char *setting)
+/* However the refusal was sorted on its way here. */
+static bool is_no_image(const struct err *err)
 {
-	static const struct {
-		const char *setting, *word;
-	} words[] = {
-		{ "memory", "Memory" },        { "cpus", "Cpus" },
-		{ "pids", "PidsLimit" },       { "pids_limit", "PidsLimit" },
-		{ "pids-limit", "PidsLimit" }, { "disk", "StorageOpt.size" },
-		{ "shm_size", "ShmSize" },     { "shm-size", "ShmSize" },
-		{ "files", "Ulimits nofile" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (strcmp(words[i].setting, setting) == 0)
-			return words[i].word;
-	return setting;
-}
-
-static void number_text(const json_t *v, char *ret, size_t size)
-{
-	if (json_is_integer(v))
-		(void)snprintf(ret, size, "%lld",
-			       (long long)json_integer_value(v));
-	else if (json_is_number(v))
-		(void)snprintf(ret, size, "%g", json_number_value(v));
-	else
-		(void)snprintf(ret, size, "%s",
-			       json_string_value(v) ? json_string_value(v)
-						    : "?");
-}
-
-/* What was lowered, and what else the preparer had to say. */
-static void add_warnings(json_t *list, const struct box_view *v)
-{
-	json_t *extra = member_doc(v->extra);
-	json_t *spec = member_doc(v->spec);
-	json_t *clamped = v->clamped ? json_loads(v->clamped, 0, NULL) : NULL;
-	json_t *more = v->warnings ? json_loads(v->warnings, 0, NULL) : NULL;
-	json_t *row;
-	size_t i;
-
-	if (strcmp(member_str(json_object_get(extra, "HostConfig"),
-			      "NetworkMode"),
-		   "bridge") == 0 &&
-	    strcmp(member_str(spec, "network"), "allow") != 0)
-		json_array_append_new(
-			list,
-			json_string("cordon: NetworkMode bridge: the policy "
-				    "allows no host, so there is no network"));
-	json_array_foreach(clamped, i, row)
-	{
-		char asked[64];
-		char given[64];
-		char text[256];
-
-		number_text(json_object_get(row, "asked"), asked,
-			    sizeof(asked));
-		number_text(json_object_get(row, "given"), given,
-			    sizeof(given));
-		(void)snprintf(text, sizeof(text),
-			       "cordon: %s %s lowered to policy maximum %s",
-			       docker_word(member_str(row, "name")), asked,
-			       given);
-		json_array_append_new(list, json_string(text));
-	}
-	json_array_foreach(more, i, row) if (json_is_string(row))
-		json_array_append(list, row);
-	/* Not asked for is no request: the policy's own word holds. */
-	if (json_is_true(json_object_get(spec, "read_only")) &&
-	    !json_is_true(json_object_get(json_object_get(extra, "HostConfig"),
-					  "ReadonlyRootfs")))
-		json_array_append_new(
-			list,
-			json_string("cordon: the root file system is "
-				    "read-only: the policy does not state "
-				    "'read_only: false'"));
-	json_decref(clamped);
-	json_decref(more);
-	json_decref(extra);
-	json_decref(spec);
+	return err->code == MGR_NO_IMAGE ||
+	       strncmp(err->text, "No such image", 13) == 0;
 }
 
 static void fail_create(struct create *c, const struct err *err)
 {
 	struct err taken = *err;
-	struct err none = { 0 };
-	struct box *b;
 
-	/* However the refusal was sorted on its way here. */
-	if (strncmp(err->text, "No such image", 13) == 0)
+	if (is_no_image(err))
 		taken.code = MGR_NO_IMAGE;
 	switch (taken.code) {
 	case MGR_NO_IMAGE:
 		answer_fail(c->ask.r, 404, "No such image: %s", c->image);
 		return;
 	case MGR_NAME_TAKEN:
-		b = box_find(c->ask.d->m, http_peer(c->ask.r), c->name_asked,
-			     &none);
-		if (b) {
-			struct box_view v;
-
-			box_look(b, &v);
-			(void)snprintf(taken.text, sizeof(taken.text), "\"%s\"",
-				       v.id);
-		}
-		answer_err(c->ask.r, &taken, c->name_asked);
+		answer_taken(c->ask.r, c->ask.d, http_peer(c->ask.r)->uid,
+			     c->name_asked);
 		return;
 	case MGR_NOT_FOUND:
 	case MGR_NO_FILE:
@@ -464,46 +381,33 @@ static void fail_create(struct create *c, const struct err *err)
 	}
 }
 
+static void create_host(struct create *c);
+
 static void created(void *arg, struct box *b, const struct err *err)
 {
 	struct create *c = arg;
 	struct box_view v;
 
 	c->ask.call = NULL;
+	/* The few first digits of its id, which no other image has. */
+	if (err && is_no_image(err) && !c->is_host &&
+	    ref_may_be_host(c->image)) {
+		create_host(c);
+		return;
+	}
 	if (err) {
 		fail_create(c, err);
 		return;
 	}
 	box_look(b, &v);
-	add_warnings(c->warnings, &v);
+	warnings_of(&v, c->warnings);
 	answer_json(c->ask.r, 201,
 		    json_pack("{s:s,s:O}", "Id", v.id, "Warnings",
 			      c->warnings));
 }
 
-/* "linux/amd64" or "amd64", as this machine is. */
-static bool platform_fits(const char *text)
-{
-	static const struct {
-		const char *machine, *name;
-	} names[] = { { "x86_64", "amd64" }, { "aarch64", "arm64" } };
-	struct utsname u;
-	const char *have;
-	const char *want = strncmp(text, "linux", 5) == 0 ? text + 5 : text;
-
-	(void)uname(&u);
-	have = u.machine;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(names[i].machine, u.machine) == 0)
-			have = names[i].name;
-	want += *want == '/';
-	return !*want || (strncmp(want, have, strlen(have)) == 0 &&
-			  (!want[strlen(have)] || want[strlen(have)] == '/'));
-}
-
 static bool check_query(struct http_request *r, const char **ret_name)
 {
-	const char *platform = http_query(r, "platform");
 	const char *name = http_query(r, "name");
 
 	*ret_name = NULL;
@@ -517,19 +421,96 @@ static bool check_query(struct http_request *r, const char **ret_name)
 			return false;
 		}
 	}
-	if (platform && !platform_fits(platform)) {
-		answer_fail(r, 404,
-			    "image was found but does not match the specified "
-			    "platform: wanted %.60s",
-			    platform);
-		return false;
-	}
 	return true;
+}
+
+/* ---- another platform ---- */
+
+static void fail_platform(struct http_request *r, const char *image)
+{
+	answer_fail(r, 404,
+		    "image with reference %.200s was found but does not match "
+		    "the specified platform: wanted %.60s, actual: linux/%s",
+		    image, http_query(r, "platform"), platform_here());
+}
+
+static void platform_have(void *arg, json_t *doc, const struct err *err)
+{
+	struct image_ask *x = arg;
+
+	(void)doc;
+	x->job = NULL;
+	if (err)
+		image_fail(x->ask.r, err, x->other);
+	else
+		fail_platform(x->ask.r, x->other);
+}
+
+/* Every image of the store is of this machine's: is this one there at all? */
+static void refuse_platform(struct http_request *r, struct docker *d,
+			    const char *image)
+{
+	struct image_ask *x = image_ask_new(r, d);
+	struct err err = { 0 };
+
+	x->other = strdup(image);
+	if (!x->other)
+		abort();
+	if (ref_is_host(image)) {
+		fail_platform(r, image);
+		return;
+	}
+	x->job = image_job_new(d, http_peer(r),
+			       (const char *[]){ "inspect", "--json", x->other,
+						 NULL },
+			       false, platform_have, x, &err);
+	if (!x->job)
+		image_fail(r, &err, image);
+}
+
+/* Answers what cannot be made; false then. */
+static bool need_making(struct http_request *r, struct making *k, json_t *body,
+			const char *name)
+{
+	if (making_container(k, body) == 0)
+		return true;
+	making_denied(k, "", name);
+	answer_fail(r, k->said.status, "%s", k->said.text);
+	return false;
+}
+
+static void ask_create(struct create *c, struct making *k)
+{
+	json_decref(c->warnings);
+	c->warnings = json_incref(k->warnings);
+	k->want.name = *c->name_asked ? c->name_asked : NULL;
+	c->ask.call = box_create(c->ask.d->m, http_peer(c->ask.r), &k->want,
+				 created, c);
+}
+
+static void create_host(struct create *c)
+{
+	struct making k;
+	const char *name;
+	json_t *v;
+
+	c->is_host = true;
+	/* However the client wrote the field's name. */
+	json_object_foreach(c->body, name, v)
+	{
+		if (strcasecmp(name, "Image") == 0)
+			json_object_set_new(c->body, name, json_string("host"));
+	}
+	making_init(&k, c->ask.d, http_peer(c->ask.r));
+	if (need_making(c->ask.r, &k, c->body, c->name_asked))
+		ask_create(c, &k);
+	making_done(&k);
 }
 
 HANDLER(post_create)
 {
 	struct docker *d = docker_of(ctx);
+	const char *platform = http_query(r, "platform");
 	struct making k;
 	struct create *c;
 	json_t *body;
@@ -541,20 +522,19 @@ HANDLER(post_create)
 	if (!body)
 		return;
 	making_init(&k, d, http_peer(r));
-	if (making_container(&k, body) < 0) {
-		answer_fail(r, k.said.status, "%s", k.said.text);
-		making_done(&k);
+	if (!need_making(r, &k, body, name)) {
 		json_decref(body);
-		return;
+	} else if (platform && !platform_fits(platform)) {
+		refuse_platform(r, d, k.image);
+		json_decref(body);
+	} else {
+		c = ask_new(r, d, sizeof(*c), create_gone);
+		c->body = body;
+		c->image = strdup(k.image);
+		c->name_asked = strdup(name ? name : "");
+		if (!c->image || !c->name_asked)
+			abort();
+		ask_create(c, &k);
 	}
-	c = ask_new(r, d, sizeof(*c), create_gone);
-	c->warnings = json_incref(k.warnings);
-	c->image = strdup(k.image);
-	c->name_asked = strdup(name ? name : "");
-	if (!c->image || !c->name_asked)
-		abort();
-	k.want.name = name;
-	c->ask.call = box_create(d->m, http_peer(r), &k.want, created, c);
 	making_done(&k);
-	json_decref(body);
 }

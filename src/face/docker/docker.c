@@ -63,7 +63,8 @@ static const struct error_row {
 	const char *form;
 } errors[] = {
 	{ MGR_NOT_FOUND, 404, "No such container: %n" },
-	{ MGR_AMBIGUOUS, 400, "Multiple IDs found with provided prefix: %n" },
+	{ MGR_AMBIGUOUS, 400,
+	  "Multiple IDs found with provided prefix: %n (%t)" },
 	{ MGR_NAME_TAKEN, 409,
 	  "Conflict. The container name \"/%n\" is already in use by "
 	  "container %t. You have to remove (or rename) that container to be "
@@ -77,7 +78,7 @@ static const struct error_row {
 	  "cannot remove container \"/%n\": container is running: stop the "
 	  "container before removing or force remove" },
 	{ MGR_REMOVING, 409, "removal of container %n is already in progress" },
-	{ MGR_HAS_RUN, 409, "exec command %n has already run" },
+	{ MGR_HAS_RUN, 409, "%t" },
 	{ MGR_NO_PROGRAM, 400, "failed to start: %t" },
 	{ MGR_NOT_EXECUTABLE, 400, "failed to start: %t" },
 	{ MGR_BUSY, 503, "cordon: %t" },
@@ -96,7 +97,7 @@ static void put_form(struct buf *out, const char *form, const char *name,
 {
 	for (; *form; form++)
 		if (form[0] == '%' && form[1] == 'n')
-			buf_puts(out, name), form++;
+			buf_printf(out, "%.300s", name), form++;
 		else if (form[0] == '%' && form[1] == 't')
 			buf_puts(out, text), form++;
 		else
@@ -137,13 +138,13 @@ int error_status(const struct err *err, const char *name, char *ret,
 	if (row.code == MGR_NO_PROGRAM)
 		must_have(text, sizeof(text), "executable file not found",
 			  "executable file not found in $PATH");
-	else if (row.code == MGR_NOT_EXECUTABLE &&
-		 !strcasestr(text, "director"))
-		must_have(text, sizeof(text), "permission denied",
-			  "permission denied");
-	else if (row.code == MGR_NOT_EXECUTABLE)
+	if (row.code == MGR_NOT_EXECUTABLE && strcasestr(text, "director"))
 		must_have(text, sizeof(text), "is a directory",
 			  "is a directory");
+	/* Of a directory too: older commands know no other word. */
+	if (row.code == MGR_NOT_EXECUTABLE)
+		must_have(text, sizeof(text), "permission denied",
+			  "permission denied");
 	if (row.code != MGR_NO_PROGRAM && row.code != MGR_NOT_EXECUTABLE)
 		for (size_t i = 0; i < ARRAY_SIZE(meant_elsewhere); i++)
 			replace(text, sizeof(text), meant_elsewhere[i].from,
@@ -160,7 +161,8 @@ int error_status(const struct err *err, const char *name, char *ret,
 static void put_message(struct http_request *r, int status, const char *text)
 {
 	answer_json(r, status,
-		    json_pack("{s:s}", "message", text[0] ? text : "failed"));
+		    json_pack("{s:o}", "message",
+			      doc_string(text[0] ? text : "failed")));
 }
 
 void answer_fail(struct http_request *r, int status, const char *fmt, ...)
@@ -183,6 +185,18 @@ void answer_err(struct http_request *r, const struct err *err, const char *name)
 	put_message(r, status, text);
 }
 
+void answer_taken(struct http_request *r, struct docker *d, uid_t owner,
+		  const char *name)
+{
+	const char *id = box_name_holder(d->m, owner, name);
+	struct err err = { .code = MGR_NAME_TAKEN };
+
+	/* It may have been one that could then not be made. */
+	(void)snprintf(err.text, sizeof(err.text), id ? "\"%s\"" : "%s",
+		       id ? id : "that is gone by now");
+	answer_err(r, &err, name);
+}
+
 int say_no(struct said *said, int status, const char *fmt, ...)
 {
 	va_list ap;
@@ -197,7 +211,6 @@ int say_no(struct said *said, int status, const char *fmt, ...)
 
 void answer_json(struct http_request *r, int status, json_t *doc)
 {
-	/* What a client wrote may hold what no text can: then it is cut out. */
 	char *text = doc ? json_dumps(doc, JSON_COMPACT | JSON_ENCODE_ANY)
 			 : NULL;
 
@@ -454,7 +467,7 @@ static const struct {
 	{ "/volumes", "making or removing volumes" },
 	{ "/distribution", "asking a registry" },
 	{ "/session", "a session of the builder" },
-	{ "/plugins", "installing plugins" },
+	{ "/plugins", "listing or installing plugins" },
 	{ "/swarm", "swarm mode" },
 	{ "/nodes", "swarm mode" },
 	{ "/services", "swarm mode" },
@@ -477,6 +490,9 @@ static void not_there(struct http_request *r, void *ctx)
 			what = features[i].feature;
 			break;
 		}
+	if (strlen(path) > 10 &&
+	    strcmp(path + strlen(path) - 10, "/attach/ws") == 0)
+		what = "attaching by a web socket";
 	answer_fail(r, 501, "cordon: %s is not supported", what);
 }
 
@@ -493,7 +509,6 @@ static const struct http_route routes[] = {
 	{ "GET", "/networks/{}", get_network, 0 },
 	{ "GET", "/volumes", get_volumes, 0 },
 	{ "GET", "/volumes/{}", get_volume, 0 },
-	{ "GET", "/plugins", get_plugins, 0 },
 	{ "GET", "/plugins/{*}/json", get_plugin, 0 },
 
 	{ "GET", "/containers/json", get_containers, 0 },
@@ -557,6 +572,7 @@ static const struct http_route routes[] = {
 	{ "DELETE", "/volumes/{*}", not_there, 0 },
 	{ "GET", "/distribution/{*}/json", not_there, 0 },
 	{ "POST", "/plugins/{*}", not_there, HTTP_BODY_WHOLE },
+	{ "GET", "/plugins", not_there, 0 },
 	{ "GET", "/plugins/privileges", not_there, 0 },
 	{ "DELETE", "/plugins/{*}", not_there, 0 },
 #define SWARM(path)                                                            \

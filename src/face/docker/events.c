@@ -9,7 +9,7 @@
 #include "face/docker/internal.h"
 #include "face/docker/routes.h"
 
-#define WAITING_MAX ((size_t)1 << 20)
+#define WAITING_MAX ((size_t)1 << 20) /* of one event */
 
 struct events {
 	struct ask ask;
@@ -19,6 +19,7 @@ struct events {
 	struct buf waiting; /* what the client has not read yet */
 	size_t at;
 	int64_t until_ns;
+	bool is_over; /* that moment has come */
 };
 
 static void timer_closed(uv_handle_t *h)
@@ -64,6 +65,7 @@ static bool fits_container(const char *value, void *arg)
 {
 	struct subject *s = arg;
 
+	value += *value == '/';
 	return strcmp(s->e->type, "container") == 0 && *value &&
 	       (strncmp(s->e->id, value, strlen(value)) == 0 ||
 		strcmp(member_str(s->attributes, "name"), value) == 0);
@@ -80,15 +82,36 @@ static bool fits_image(const char *value, void *arg)
 	       ref_is_same(member_str(s->attributes, "name"), value);
 }
 
+static bool fits_scope(const char *value, void *arg)
+{
+	(void)arg;
+	return strcmp(value, "local") == 0;
+}
+
+/* Of networks, volumes, plugins and the daemon there are no events. */
+static bool fits_never(const char *value, void *arg)
+{
+	(void)value;
+	(void)arg;
+	return false;
+}
+
 static bool fits(const struct events *x, const struct event *e,
 		 json_t *attributes)
 {
+	static const char *const none[] = { "daemon", "network", "plugin",
+					    "volume" };
 	struct subject s = { e, attributes };
+
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+		if (!filters_any(x->filters, none[i], fits_never, NULL))
+			return false;
 
 	return filters_any(x->filters, "type", fits_type, &s) &&
 	       filters_any(x->filters, "event", fits_action, &s) &&
 	       filters_any(x->filters, "container", fits_container, &s) &&
 	       filters_any(x->filters, "image", fits_image, &s) &&
+	       filters_any(x->filters, "scope", fits_scope, NULL) &&
 	       filters_labels(x->filters, attributes);
 }
 
@@ -96,15 +119,15 @@ static bool fits(const struct events *x, const struct event *e,
 
 static json_t *event_doc(const struct event *e, json_t *attributes)
 {
-	json_t *doc = json_pack("{s:s,s:s,s:{s:s,s:O},s:s,s:I,s:I}", "Type",
-				e->type, "Action", e->action, "Actor", "ID",
-				e->id ? e->id : "", "Attributes", attributes,
-				"scope", "local", "time",
+	json_t *doc = json_pack("{s:s,s:o,s:{s:o,s:O},s:s,s:I,s:I}", "Type",
+				e->type, "Action", doc_string(e->action),
+				"Actor", "ID", doc_string(e->id), "Attributes",
+				attributes, "scope", "local", "time",
 				(json_int_t)(e->time_ns / 1000000000),
 				"timeNano", (json_int_t)e->time_ns);
 
 	if (doc && strcmp(e->type, "container") == 0) {
-		json_object_set_new(doc, "status", json_string(e->action));
+		json_object_set_new(doc, "status", doc_string(e->action));
 		json_object_set_new(doc, "id", json_string(e->id));
 		json_object_set_new(doc, "from",
 				    json_string(
@@ -113,26 +136,33 @@ static json_t *event_doc(const struct event *e, json_t *attributes)
 	return doc;
 }
 
-/* False when the client reads so slowly that it is let go. */
+/* Whether nothing waits for the client any more. */
 static bool push(struct events *x)
 {
 	x->at += http_write(x->ask.r, x->waiting.data + x->at,
 			    x->waiting.len - x->at);
 	if (x->at < x->waiting.len)
-		return !x->waiting.error;
+		return false;
 	buf_done(&x->waiting);
 	buf_init(&x->waiting, WAITING_MAX);
 	x->at = 0;
 	return true;
 }
 
-static void on_event(void *arg, const struct event *e)
+/*
+ * One object at a time: while a part of one waits, the next stays with the
+ * manager, so that the reader sets the pace and gets whole objects only.
+ */
+static bool on_event(void *arg, const struct event *e)
 {
 	struct events *x = arg;
-	json_t *attributes = member_doc(e->attributes);
+	json_t *attributes;
 	json_t *doc = NULL;
 	char *text = NULL;
 
+	if (x->waiting.len > x->at)
+		return false;
+	attributes = member_doc(e->attributes);
 	if ((!x->until_ns || e->time_ns <= x->until_ns) &&
 	    fits(x, e, attributes))
 		doc = event_doc(e, attributes);
@@ -141,27 +171,39 @@ static void on_event(void *arg, const struct event *e)
 	json_decref(doc);
 	json_decref(attributes);
 	if (!text)
-		return;
+		return true;
 	(void)buf_puts(&x->waiting, text);
 	(void)buf_puts(&x->waiting, "\r\n");
 	free(text);
-	if (!push(x))
+	(void)push(x);
+	return true;
+}
+
+/* What waits, then what the manager has; the end comes after both. */
+static void go_on(struct events *x)
+{
+	int r;
+
+	if (x->waiting.len > x->at && !push(x))
+		return;
+	r = x->watch ? events_resume(x->watch) : 1;
+	if (r < 0)
+		http_cut(x->ask.r); /* not all of it, and that is seen */
+	else if (r > 0 && x->is_over && x->waiting.len == x->at)
 		http_end(x->ask.r);
 }
 
 static void on_ready(void *data)
 {
-	struct events *x = data;
-
-	if (x->waiting.len > x->at)
-		(void)push(x);
+	go_on(data);
 }
 
 static void on_until(uv_timer_t *t)
 {
 	struct events *x = t->data;
 
-	http_end(x->ask.r);
+	x->is_over = true;
+	go_on(x);
 }
 
 static int64_t now_ns(void)

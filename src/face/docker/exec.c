@@ -224,6 +224,10 @@ HANDLER(post_exec)
 			     "DetachKeys: '%.60s' is not a list of keys",
 			     k.detach_keys);
 	if (k.said.status) {
+		struct box_view v;
+
+		box_look(b, &v);
+		making_denied(&k, v.id, v.name);
 		answer_fail(r, k.said.status, "%s", k.said.text);
 	} else if (!must_run(r, b)) {
 		a = ask_new(r, d, sizeof(*a), exec_ask_gone);
@@ -257,12 +261,16 @@ static void started(void *arg, const struct err *err)
 	size_t len;
 
 	w->call = NULL;
-	if (!err)
+	/* Its end may have come before, by the keys. */
+	if (!err || w->has_ended)
 		return;
 	(void)error_status(err, w->id, text, sizeof(text) - 2);
 	len = strlen(text);
 	memcpy(text + len, "\r\n", 3);
 	(void)out_write(&w->out, w->out.is_framed ? 2 : 1, text, len + 2);
+	/* Without a feed nobody else tells that nothing more comes. */
+	if (!w->feed)
+		wire_end(w);
 }
 
 static void start_attached(struct http_request *r, struct docker *d,
@@ -285,15 +293,51 @@ static void start_attached(struct http_request *r, struct docker *d,
 	wire_open(w, r, !v->tty);
 }
 
-static void apply_size(struct exec *e, json_t *body)
+TAKE(take_detach)
 {
-	json_t *size = json_object_get(body, "ConsoleSize");
-	json_int_t h = json_integer_value(json_array_get(size, 0));
-	json_int_t w = json_integer_value(json_array_get(size, 1));
-	struct err err = { 0 };
+	return need_bool(k, v, w, k->part);
+}
 
-	if (h > 0 && w > 0 && h < 65536 && w < 65536)
-		(void)exec_resize(e, (unsigned int)h, (unsigned int)w, &err);
+static const struct field start_fields[] = {
+	{ "Detach", FIELD_TAKEN, take_detach, NULL },
+	/* What it was made with holds. */
+	{ "Tty", FIELD_TAKEN, take_tty, NULL },
+	{ "ConsoleSize", FIELD_TAKEN, take_console, NULL },
+	{ NULL, 0, NULL, NULL },
+};
+
+/* False when it was answered; *ret_size has rows and columns, or zeroes. */
+static bool start_asked(struct http_request *r, struct docker *d, json_t *body,
+			bool *ret_detach, unsigned int ret_size[2])
+{
+	struct making k;
+	bool is_good;
+
+	*ret_detach = false;
+	making_init(&k, d, http_peer(r));
+	k.part = ret_detach;
+	is_good = fields_take(start_fields, "", body, &k) == 0;
+	if (!is_good)
+		answer_fail(r, k.said.status, "%s", k.said.text);
+	ret_size[0] = k.exec.rows;
+	ret_size[1] = k.exec.cols;
+	making_done(&k);
+	return is_good;
+}
+
+static void start(struct http_request *r, struct docker *d, struct exec *e,
+		  bool is_detached)
+{
+	struct exec_view v;
+	struct ask *a;
+
+	exec_look(e, &v);
+	if (!is_detached) {
+		start_attached(r, d, e, &v);
+		return;
+	}
+	a = ask_new(r, d, sizeof(*a), NULL);
+	a->call = exec_start(e, NULL, NULL, started_detached, a);
 }
 
 HANDLER(post_exec_start)
@@ -303,9 +347,9 @@ HANDLER(post_exec_start)
 	struct err err = { 0 };
 	struct exec *e = exec_find(d->m, http_peer(r), id, &err);
 	json_t *body = e ? need_body(r) : NULL;
+	unsigned int size[2];
 	struct exec_view v;
-	struct box *b;
-	struct ask *a;
+	bool is_detached;
 
 	if (!e) {
 		answer_fail(r, 404, "No such exec instance: %.80s", id);
@@ -314,22 +358,16 @@ HANDLER(post_exec_start)
 	if (!body)
 		return;
 	exec_look(e, &v);
-	b = box_find(d->m, http_peer(r), v.box, &err);
-	if (v.is_started) {
-		answer_fail(r, 409, "exec command %s %s", v.id,
-			    v.is_running ? "is already running"
-					 : "has already run");
-	} else if (!b) {
+	/* Before the switch: after it there is no status to tell it with. */
+	if (!start_asked(r, d, body, &is_detached, size)) {
+		/* It was answered. */
+	} else if (!box_find(d->m, http_peer(r), v.box, &err) ||
+		   exec_check_start(e, &err) < 0) {
 		answer_err(r, &err, v.box);
-	} else if (!must_run(r, b)) {
-		apply_size(e, body);
-		if (json_is_true(json_object_get(body, "Detach"))) {
-			a = ask_new(r, d, sizeof(*a), NULL);
-			a->call = exec_start(e, NULL, NULL, started_detached,
-					     a);
-		} else {
-			start_attached(r, d, e, &v);
-		}
+	} else {
+		if (size[0] && size[1])
+			(void)exec_resize(e, size[0], size[1], &err);
+		start(r, d, e, is_detached);
 	}
 	json_decref(body);
 }
@@ -346,11 +384,12 @@ HANDLER(get_exec)
 	json_t *args;
 	bool has_ended;
 
-	if (!e) {
+	if (e) {
+		exec_look(e, &v);
+	} else if (!exec_look_past(d->m, http_peer(r), id, &v)) {
 		answer_fail(r, 404, "No such exec instance: %.80s", id);
 		return;
 	}
-	exec_look(e, &v);
 	has_ended = v.is_started && !v.is_running;
 	args = json_array();
 	for (size_t i = 1; v.command && v.command[0] && v.command[i]; i++)

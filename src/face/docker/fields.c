@@ -41,9 +41,10 @@ static const struct field *find(const struct field *table, const char *name)
 /* Wherever it stands: its name is that of something that is refused. */
 static const struct field *find_refused(const char *name)
 {
-	static const struct field *const all[] = { host_fields, config_fields,
-						   endpoint_fields,
-						   exec_fields };
+	static const struct field *const all[] = {
+		host_fields,  config_fields, endpoint_fields, exec_fields,
+		mount_fields, bind_fields,   volume_fields,   tmpfs_fields
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		const struct field *f = find(all[i], name);
@@ -138,6 +139,25 @@ int fields_take(const struct field *table, const char *where, json_t *object,
 	return 0;
 }
 
+int fields_part(const struct field *table, const char *where, json_t *object,
+		struct making *k, void *part)
+{
+	json_t *keep = k->keep;
+	void *before = k->part;
+	char start[160];
+	int r;
+
+	if (!json_is_object(object))
+		return say_no(&k->said, 400, "%s: a map is expected", where);
+	(void)snprintf(start, sizeof(start), "%.150s.", where);
+	k->keep = NULL;
+	k->part = part;
+	r = fields_take(table, start, object, k);
+	k->keep = keep;
+	k->part = before;
+	return r;
+}
+
 /* ---- values ---- */
 
 static int wrong(struct making *k, const char *where, const char *what)
@@ -230,6 +250,27 @@ int need_each(struct making *k, json_t *v, const char *where,
 	return r;
 }
 
+void making_denied(const struct making *k, const char *id, const char *name)
+{
+	json_t *doc;
+	char *text;
+
+	if (k->said.status != 403)
+		return;
+	doc = json_pack("{s:o,s:o,s:o}", "name", doc_string(name), "image",
+			doc_string(k->image), "reason",
+			doc_string(k->said.text));
+	text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+	events_tell(k->d->m,
+		    &(struct event){ .type = "cordon",
+				     .action = "policy_deny",
+				     .id = id,
+				     .owner = k->peer->uid,
+				     .attributes = text ? text : "{}" });
+	free(text);
+	json_decref(doc);
+}
+
 void warn(struct making *k, const char *fmt, ...)
 {
 	char text[512];
@@ -238,7 +279,7 @@ void warn(struct making *k, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	json_array_append_new(k->warnings, json_string(text));
+	json_array_append_new(k->warnings, doc_string(text));
 }
 
 /* ---- settings ---- */

@@ -31,6 +31,7 @@ struct making {
 	json_t *warnings;
 	json_t *config, *host; /* what was asked, known fields only */
 	json_t *keep;          /* where the table in use keeps them */
+	void *part;            /* what fields_part() fills */
 	json_t *entrypoint, *cmd, *env;
 	const char *image;
 	struct box_want want;
@@ -57,11 +58,19 @@ bool is_requested(const json_t *v);
 int fields_take(const struct field *table, const char *where, json_t *object,
 		struct making *k);
 
+/* The same of an object in it, whose fields fill `part`; 400 for others. */
+int fields_part(const struct field *table, const char *where, json_t *object,
+		struct making *k, void *part);
+
 /* Tables end with a row without a name. */
 extern const struct field config_fields[];
 extern const struct field host_fields[];
 extern const struct field endpoint_fields[];
 extern const struct field exec_fields[];
+extern const struct field mount_fields[];
+extern const struct field bind_fields[];
+extern const struct field volume_fields[];
+extern const struct field tmpfs_fields[];
 
 /* Getters that say what is wrong and where; -1 with k->said. */
 int need_int(struct making *k, json_t *v, const char *where, int64_t min,
@@ -98,5 +107,7 @@ take_fn take_network_mode, take_namespace, take_security, take_runtime;
 /* From a body to k; 0 or -1 with k->said. making_done() in any case. */
 int making_container(struct making *k, json_t *body);
 int making_exec(struct making *k, json_t *body);
+/* A refusal that is told to who watches; what else was said is nobody's. */
+void making_denied(const struct making *k, const char *id, const char *name);
 void making_init(struct making *k, struct docker *d, const struct peer *peer);
 void making_done(struct making *k);

@@ -15,7 +15,18 @@ struct top {
 	struct ask ask;
 	bool is_aux;
 	int64_t started_ns;
+	uint64_t age_s;  /* of the box */
+	uint64_t memory; /* of the machine */
 };
+
+/* Tenths of a hundredth, as ps shows them. */
+static void share_text(uint64_t part, uint64_t whole, char *ret, size_t size)
+{
+	uint64_t n = whole ? part * 1000 / whole : 0;
+
+	(void)snprintf(ret, size, "%llu.%llu", (unsigned long long)n / 10,
+		       (unsigned long long)n % 10);
+}
 
 static void cpu_text(uint64_t ms, bool is_aux, char *ret, size_t size)
 {
@@ -38,18 +49,14 @@ static void start_text(const struct top *t, uint64_t start_s, char *ret,
 		(void)snprintf(ret, size, "-");
 }
 
-/* What a process calls itself is its own; only the text is made valid. */
-static json_t *text_of(const char *text)
-{
-	json_t *v = json_string(text ? text : "");
-
-	return v ? v : json_string("?");
-}
-
 static json_t *top_row(const struct top *t, const struct box_process *p)
 {
 	char cpu[32];
 	char start[16];
+	uint64_t age_ms = MAX(t->age_s > p->start_s ? t->age_s - p->start_s : 0,
+			      1) *
+			  1000;
+	char share[2][24];
 	char n[6][24];
 	const char *args = p->args && *p->args ? p->args : p->comm;
 
@@ -61,12 +68,18 @@ static json_t *top_row(const struct top *t, const struct box_process *p)
 	(void)snprintf(n[3], sizeof(n[3]), "%llu",
 		       (unsigned long long)(p->rss / 1024));
 	(void)snprintf(n[4], sizeof(n[4]), "%c", p->state ? p->state : '?');
+	(void)snprintf(n[5], sizeof(n[5]), "%llu",
+		       (unsigned long long)(p->size / 1024));
+	share_text(p->cpu_ms, age_ms, share[0], sizeof(share[0]));
+	share_text(p->rss, t->memory, share[1], sizeof(share[1]));
 	if (t->is_aux)
-		return json_pack("[s,s,s,s,s,s,s,s,s,s,o]", n[0], n[1], "0.0",
-				 "0.0", "0", n[3], "?", n[4], start, cpu,
-				 text_of(args));
-	return json_pack("[s,s,s,s,s,s,s,o]", n[0], n[1], n[2], "0", start, "?",
-			 cpu, text_of(args));
+		return json_pack("[s,s,s,s,s,s,s,s,s,s,o]", n[0], n[1],
+				 share[0], share[1], n[5], n[3], "?", n[4],
+				 start, cpu, doc_string(args));
+	/* In whole ones, as the column of ps. */
+	*strchr(share[0], '.') = '\0';
+	return json_pack("[s,s,s,s,s,s,s,o]", n[0], n[1], n[2], share[0], start,
+			 "?", cpu, doc_string(args));
 }
 
 static void top_done(void *arg, const struct box_process *v, size_t n,
@@ -102,18 +115,22 @@ HANDLER(get_top)
 	struct docker *d = docker_of(ctx);
 	struct box *b = need_box(r, d);
 	const char *args = http_query(r, "ps_args");
+	struct manager_view m = { 0 };
 	struct box_view v;
 	struct top *t;
 
 	if (!b)
 		return;
 	box_look(b, &v);
+	manager_look(d->m, http_peer(r), &m);
 	if (v.state != BOX_RUNNING && v.state != BOX_PAUSED) {
 		answer_fail(r, 409, "container %s is not running", v.id);
 		return;
 	}
 	t = ask_new(r, d, sizeof(*t), NULL);
 	t->started_ns = v.started_ns;
+	t->age_s = (uint64_t)MAX(time(NULL) - v.started_ns / 1000000000, 0);
+	t->memory = m.memory_total;
 	t->is_aux = args &&
 		    (strcmp(args, "aux") == 0 || strcmp(args, "-aux") == 0);
 	t->ask.call = box_top(b, top_done, t);
@@ -145,12 +162,6 @@ static void stats_gone(struct ask *a)
 		uv_close((uv_handle_t *)s->timer, timer_closed);
 }
 
-/* All CPUs together, in nanoseconds: how much there was to be had. */
-static json_int_t system_ns(const struct box_usage *u)
-{
-	return (json_int_t)u->time_ns * (json_int_t)MAX(u->cpus, 1);
-}
-
 static json_t *cpu_of(const struct box_usage *u)
 {
 	return json_pack("{s:{s:I,s:I,s:I},s:I,s:I,s:{s:I,s:I,s:I}}",
@@ -158,9 +169,9 @@ static json_t *cpu_of(const struct box_usage *u)
 			 (json_int_t)u->cpu_us * 1000, "usage_in_kernelmode",
 			 (json_int_t)u->cpu_system_us * 1000,
 			 "usage_in_usermode", (json_int_t)u->cpu_user_us * 1000,
-			 "system_cpu_usage", system_ns(u), "online_cpus",
-			 (json_int_t)u->cpus, "throttling_data", "periods",
-			 (json_int_t)u->periods, "throttled_periods",
+			 "system_cpu_usage", (json_int_t)u->system_ns,
+			 "online_cpus", (json_int_t)u->cpus, "throttling_data",
+			 "periods", (json_int_t)u->periods, "throttled_periods",
 			 (json_int_t)u->throttled, "throttled_time",
 			 (json_int_t)u->throttled_us * 1000);
 }
@@ -217,8 +228,8 @@ static void stats_send(struct stats *s, struct box *b)
 		buf_init(&line, 1 << 16);
 		buf_puts(&line, text);
 		buf_puts(&line, "\r\n");
-		if (http_write(s->ask.r, line.data, line.len) < line.len)
-			http_end(s->ask.r);
+		if (http_room(s->ask.r) >= line.len)
+			(void)http_write(s->ask.r, line.data, line.len);
 		buf_done(&line);
 	}
 	free(text);
@@ -318,7 +329,7 @@ static void changes_done(void *arg, const struct file_change *v, size_t n,
 	list = json_array();
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, json_pack("{s:o,s:i}", "Path",
-						      text_of(v[i].path),
+						      doc_string(v[i].path),
 						      "Kind", v[i].kind));
 	answer_json(a->r, 200, list);
 }

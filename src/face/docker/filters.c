@@ -4,7 +4,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <time.h>
 
+#include "base/num.h"
 #include "face/docker/internal.h"
 
 static bool is_known(const char *known, const char *name)
@@ -18,7 +21,7 @@ static bool is_known(const char *known, const char *name)
 	return false;
 }
 
-/* ["a"], {"a":true} or "a" */
+/* ["a"] or {"a":true} */
 static json_t *values_of(json_t *v)
 {
 	json_t *list = json_array();
@@ -26,9 +29,7 @@ static json_t *values_of(json_t *v)
 	json_t *item;
 	size_t i;
 
-	if (json_is_string(v)) {
-		json_array_append(list, v);
-	} else if (json_is_array(v)) {
+	if (json_is_array(v)) {
 		json_array_foreach(v, i, item)
 		{
 			if (!json_is_string(item))
@@ -91,6 +92,91 @@ json_t *need_filters(struct http_request *r, const char *known)
 	return f;
 }
 
+static bool need_values(struct http_request *r, json_t *f, const char *name,
+			bool (*is_good)(const char *value))
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(f, name), i, v)
+	{
+		if (is_good(json_string_value(v)))
+			continue;
+		answer_fail(r, 400, "invalid filter '%s=%.60s'", name,
+			    json_string_value(v));
+		json_decref(f);
+		return false;
+	}
+	return true;
+}
+
+static bool is_bool(const char *value)
+{
+	static const char *const known[] = {
+		"0", "1", "f", "t", "false", "true"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcasecmp(known[i], value) == 0)
+			return true;
+	return false;
+}
+
+static bool is_number(const char *value)
+{
+	uint64_t n;
+
+	return num_parse(value, INT32_MAX, &n) == 0;
+}
+
+bool filter_is_true(const char *value)
+{
+	return *value && strchr("1tT", *value);
+}
+
+/* The moment that is meant; -EINVAL. */
+static int until_parse(const char *value, int64_t *ret_ns)
+{
+	uint64_t us;
+
+	if (*value && value[strspn(value, "0123456789.")] &&
+	    num_parse_duration(value, &us) == 0) {
+		*ret_ns = ((int64_t)time(NULL) - (int64_t)(us / 1000000)) *
+			  1000000000;
+		return 0;
+	}
+	return *value ? time_parse(value, ret_ns) : -EINVAL;
+}
+
+static bool is_until(const char *value)
+{
+	int64_t ns;
+
+	return until_parse(value, &ns) == 0;
+}
+
+bool until_fits(const char *value, int64_t created_ns)
+{
+	int64_t ns;
+
+	return until_parse(value, &ns) == 0 && created_ns < ns;
+}
+
+bool need_untils(struct http_request *r, json_t *f, const char *name)
+{
+	return need_values(r, f, name, is_until);
+}
+
+bool need_bools(struct http_request *r, json_t *f, const char *name)
+{
+	return need_values(r, f, name, is_bool);
+}
+
+bool need_numbers(struct http_request *r, json_t *f, const char *name)
+{
+	return need_values(r, f, name, is_number);
+}
+
 bool filters_has(const json_t *filters, const char *name)
 {
 	return json_array_size(json_object_get(filters, name)) > 0;
@@ -113,18 +199,16 @@ bool filters_any(const json_t *filters, const char *name, filter_fn *fn,
 /* "name" or "name=value" */
 static bool has_label(json_t *labels, const char *want)
 {
-	const char *eq = strchr(want, '=');
-	char name[1024];
+	const char *eq = strchrnul(want, '=');
+	_cleanup_free_ char *name = strndup(want, (size_t)(eq - want));
 	const char *value;
 
-	if ((size_t)snprintf(name, sizeof(name), "%.*s",
-			     eq ? (int)(eq - want) : (int)strlen(want),
-			     want) >= sizeof(name))
-		return false;
+	if (!name)
+		abort();
 	if (!json_object_get(labels, name))
 		return false;
 	value = json_string_value(json_object_get(labels, name));
-	return !eq || (value && strcmp(value, eq + 1) == 0);
+	return !*eq || (value && strcmp(value, eq + 1) == 0);
 }
 
 bool filters_labels(const json_t *filters, json_t *labels)

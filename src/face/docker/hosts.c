@@ -11,6 +11,7 @@
 #include "face/docker/fields.h"
 
 #define LEAST_MEMORY (6 << 20)
+#define MOST_PIDS    4194304
 
 /* ---- numbers ---- */
 
@@ -35,12 +36,19 @@ TAKE(take_memory_swap)
 	return need_int(k, v, w, -1, INT64_MAX, &n);
 }
 
-static int check_swap(struct making *k)
+static int check_memory(struct making *k)
 {
 	int64_t memory = json_integer_value(json_object_get(k->host, "Memory"));
 	int64_t swap = json_integer_value(
 		json_object_get(k->host, "MemorySwap"));
+	int64_t low = json_integer_value(
+		json_object_get(k->host, "MemoryReservation"));
 
+	if (memory > 0 && low > memory)
+		return say_no(&k->said, 400,
+			      "HostConfig.MemoryReservation: Minimum memory "
+			      "limit can not be less than memory reservation "
+			      "limit");
 	if (swap == 0)
 		return 0;
 	if (swap > 0 && memory == 0)
@@ -167,8 +175,16 @@ TAKE(take_pids)
 
 	if (need_int(k, v, w, -1, INT64_MAX, &n) < 0)
 		return -1;
+	if (n == 1)
+		warn(k, "cordon: PidsLimit 1 raised to 2: the box's own init "
+			"is one");
+	if (n > MOST_PIDS)
+		warn(k,
+		     "cordon: PidsLimit %lld lowered to %d: the kernel has no "
+		     "more",
+		     (long long)n, MOST_PIDS);
 	if (n > 0)
-		set_int(k, "pids_limit", MIN(MAX(n, 2), 4194304));
+		set_int(k, "pids_limit", MIN(MAX(n, 2), MOST_PIDS));
 	return 0;
 }
 
@@ -196,41 +212,68 @@ TAKE(take_shm)
 }
 
 /* [{"Name":"nofile","Soft":1024,"Hard":2048}] */
-TAKE(take_ulimits)
+struct ulimit_want {
+	const char *name;
+	int64_t soft, hard;
+};
+
+TAKE(take_ulimit_name)
+{
+	return need_str(k, v, w, &((struct ulimit_want *)k->part)->name);
+}
+
+TAKE(take_soft)
+{
+	return need_int(k, v, w, -1, INT64_MAX,
+			&((struct ulimit_want *)k->part)->soft);
+}
+
+TAKE(take_hard)
+{
+	return need_int(k, v, w, -1, INT64_MAX,
+			&((struct ulimit_want *)k->part)->hard);
+}
+
+static const struct field ulimit_fields[] = {
+	{ "Name", FIELD_TAKEN, take_ulimit_name, NULL },
+	{ "Soft", FIELD_TAKEN, take_soft, NULL },
+	{ "Hard", FIELD_TAKEN, take_hard, NULL },
+	{ NULL, 0, NULL, NULL },
+};
+
+TAKE(take_ulimit)
 {
 	static const char known[] = " as core cpu data fsize locks memlock "
 				    "msgqueue nice nofile nproc rss rtprio "
 				    "rttime sigpending stack ";
+	struct ulimit_want u = { .name = "" };
+	char text[96];
+
+	if (fields_part(ulimit_fields, w, v, k, &u) < 0)
+		return -1;
+	(void)snprintf(text, sizeof(text), " %.32s ", u.name);
+	if (!*u.name || !strstr(known, text))
+		return say_no(&k->said, 400, "%s: invalid ulimit type: %.32s",
+			      w, u.name);
+	if (u.hard >= 0 && (u.soft > u.hard || u.soft < 0))
+		return say_no(&k->said, 400,
+			      "%s: ulimit %.32s: soft limit must be less than "
+			      "or equal to hard limit",
+			      w, u.name);
+	(void)snprintf(text, sizeof(text), "%s=%lld:%lld", u.name,
+		       (long long)u.soft, (long long)u.hard);
+	set_add(k, "ulimit", text);
+	return 0;
+}
+
+TAKE(take_ulimits)
+{
 	json_t *row;
 	size_t i;
 
 	if (!json_is_array(v))
 		return say_no(&k->said, 400, "%s: a list is expected", w);
-	json_array_foreach(v, i, row)
-	{
-		const char *name = member_str(row, "Name");
-		int64_t soft, hard;
-		char text[96];
-
-		(void)snprintf(text, sizeof(text), " %.32s ", name);
-		if (!*name || !strstr(known, text))
-			return say_no(&k->said, 400,
-				      "%s: invalid ulimit type: %.32s", w,
-				      name);
-		if (need_int(k, json_object_get(row, "Soft"), w, -1, INT64_MAX,
-			     &soft) < 0 ||
-		    need_int(k, json_object_get(row, "Hard"), w, -1, INT64_MAX,
-			     &hard) < 0)
-			return -1;
-		if (hard >= 0 && (soft > hard || soft < 0))
-			return say_no(&k->said, 400,
-				      "%s: ulimit %.32s: soft limit must be "
-				      "less than or equal to hard limit",
-				      w, name);
-		(void)snprintf(text, sizeof(text), "%s=%lld:%lld", name,
-			       (long long)soft, (long long)hard);
-		set_add(k, "ulimit", text);
-	}
+	json_array_foreach(v, i, row) if (take_ulimit(k, row, w) < 0) return -1;
 	return 0;
 }
 
@@ -284,13 +327,13 @@ TAKE(take_init)
 	return need_bool(k, v, w, &unused);
 }
 
-TAKE(take_restart)
+TAKE(take_restart_name)
 {
-	const char *name = member_str(v, "Name");
+	const char *name;
 
-	if (!json_is_object(v))
-		return say_no(&k->said, 400, "%s: a map is expected", w);
-	if (!*name || strcmp(name, "no") == 0)
+	if (need_str(k, v, w, &name) < 0)
+		return -1;
+	if (strcmp(name, "no") == 0)
 		return 0;
 	if (strcmp(name, "always") != 0 &&
 	    strcmp(name, "unless-stopped") != 0 &&
@@ -304,23 +347,47 @@ TAKE(take_restart)
 	return 0;
 }
 
+TAKE(take_retries)
+{
+	int64_t n;
+
+	return need_int(k, v, w, 0, INT32_MAX, &n);
+}
+
+TAKE(take_restart)
+{
+	static const struct field fields[] = {
+		{ "Name", FIELD_TAKEN, take_restart_name, NULL },
+		{ "MaximumRetryCount", FIELD_TAKEN, take_retries, NULL },
+		{ NULL, 0, NULL, NULL },
+	};
+
+	return fields_part(fields, w, v, k, NULL);
+}
+
+TAKE(take_log_type)
+{
+	const char *type;
+
+	if (need_str(k, v, w, &type) < 0)
+		return -1;
+	if (strcmp(type, "json-file") != 0)
+		return say_no(&k->said, 501,
+			      "cordon: %s %.40s is not supported: json-file is",
+			      w, type);
+	return 0;
+}
+
 TAKE(take_log)
 {
-	const char *type = member_str(v, "Type");
+	static const struct field fields[] = {
+		{ "Type", FIELD_TAKEN, take_log_type, NULL },
+		{ "Config", FIELD_NOTED, NULL,
+		  "the policy's docker.log_max bounds the log" },
+		{ NULL, 0, NULL, NULL },
+	};
 
-	if (!json_is_object(v))
-		return say_no(&k->said, 400, "%s: a map is expected", w);
-	if (*type && strcmp(type, "json-file") != 0)
-		return say_no(&k->said, 501,
-			      "cordon: %s.Type %.40s is not supported: "
-			      "json-file is",
-			      w, type);
-	if (is_requested(json_object_get(v, "Config")))
-		warn(k,
-		     "cordon: %s.Config is not acted on: the policy's "
-		     "docker.log_max bounds the log",
-		     w);
-	return 0;
+	return fields_part(fields, w, v, k, NULL);
 }
 
 /* "name:address" or "name=address" */
@@ -492,7 +559,7 @@ int take_host_config(struct making *k, json_t *v, const char *where)
 	k->keep = k->host;
 	if (fields_take(host_fields, "HostConfig.", v, k) < 0)
 		return -1;
-	return check_swap(k) < 0 || put_quota(k) < 0 ? -1 : 0;
+	return check_memory(k) < 0 || put_quota(k) < 0 ? -1 : 0;
 }
 
 /* ---- NetworkingConfig ---- */
@@ -508,30 +575,34 @@ const struct field endpoint_fields[] = {
 	{ NULL, 0, NULL, NULL },
 };
 
-int take_networking(struct making *k, json_t *v, const char *where)
+TAKE(take_endpoints)
 {
-	json_t *all = json_object_get(v, "EndpointsConfig");
 	const char *name;
 	json_t *each;
 
-	(void)where;
-	k->keep = NULL;
-	if (!json_is_object(v) || (is_requested(all) && !json_is_object(all)))
-		return say_no(&k->said, 400,
-			      "NetworkingConfig: a map is expected");
-	json_object_foreach(all, name, each)
+	if (!json_is_object(v))
+		return say_no(&k->said, 400, "%s: a map is expected", w);
+	json_object_foreach(v, name, each)
 	{
 		if (strcmp(name, "default") != 0 && strcmp(name, "none") != 0 &&
 		    strcmp(name, "bridge") != 0)
 			return say_no(&k->said, 400, "network %.60s not found",
 				      name);
-		if (json_is_object(each) &&
-		    fields_take(endpoint_fields,
-				"NetworkingConfig.EndpointsConfig.", each,
-				k) < 0)
+		if (!json_is_null(each) &&
+		    fields_part(endpoint_fields, w, each, k, NULL) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+int take_networking(struct making *k, json_t *v, const char *where)
+{
+	static const struct field fields[] = {
+		{ "EndpointsConfig", FIELD_TAKEN, take_endpoints, NULL },
+		{ NULL, 0, NULL, NULL },
+	};
+
+	return fields_part(fields, where, v, k, NULL);
 }
 
 /* ---- labels ---- */

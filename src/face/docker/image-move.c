@@ -56,27 +56,32 @@ static void put_loaded(struct move *m, struct buf *out, json_t *image)
 	const struct peer *peer = http_peer(m->ask.r);
 	json_t *names = json_object_get(image, "names");
 	const char *id = member_str(image, "id");
+	const char *first = json_string_value(json_array_get(names, 0));
 	char text[REF_MAX + 40];
+	char full[REF_MAX];
 	json_t *v;
 	size_t i;
 
+	/* As it is called from now on, whole; what has no name is its id. */
+	if (!first || ref_normalise(first, full) < 0)
+		(void)snprintf(full, sizeof(full), "%.80s", id);
 	if (m->is_import) {
 		put_line(out, json_pack("{s:s}", "status", id));
-		image_event(m->ask.d, peer, "import", id, id);
+		image_event(m->ask.d, peer, "import", id, full);
 		return;
 	}
 	json_array_foreach(names, i, v)
 	{
 		(void)snprintf(text, sizeof(text), "Loaded image: %.400s\n",
 			       json_string_value(v));
-		put_line(out, json_pack("{s:s}", "stream", text));
+		put_line(out, json_pack("{s:o}", "stream", doc_string(text)));
 	}
 	if (json_array_size(names) == 0) {
 		(void)snprintf(text, sizeof(text), "Loaded image ID: %.80s\n",
 			       id);
-		put_line(out, json_pack("{s:s}", "stream", text));
+		put_line(out, json_pack("{s:o}", "stream", doc_string(text)));
 	}
-	image_event(m->ask.d, peer, "load", id, id);
+	image_event(m->ask.d, peer, "load", id, full);
 }
 
 /* Nothing was said before: an error can still be a status. */
@@ -165,6 +170,7 @@ static void import(struct http_request *r, struct docker *d)
 	const char *repo = http_query(r, "repo");
 	const char *tag = http_query(r, "tag");
 	const char *message = http_query(r, "message");
+	const char *platform = http_query(r, "platform");
 	const char *args[IMAGE_ARGS + 8] = { "import", "--json" };
 	char name[REF_MAX];
 	char ref[REF_MAX];
@@ -173,6 +179,14 @@ static void import(struct http_request *r, struct docker *d)
 	struct move *m;
 	size_t n = 2;
 
+	if (platform && !platform_fits(platform)) {
+		answer_fail(r, 400,
+			    "cordon: platform %.60s: an image of another "
+			    "platform than this machine's (linux/%s) is not "
+			    "taken in",
+			    platform, platform_here());
+		return;
+	}
 	while ((change = http_query_next(r, "changes", &at)) != NULL) {
 		if (n + 2 > IMAGE_ARGS) {
 			answer_fail(r, 400, "changes: too many");
@@ -186,12 +200,11 @@ static void import(struct http_request *r, struct docker *d)
 		args[n++] = message;
 	}
 	args[n++] = "-";
-	(void)snprintf(name, sizeof(name), "%.300s%s%.128s", repo ? repo : "",
-		       tag && *tag ? ":" : "", tag ? tag : "");
 	if (repo && *repo) {
-		if (ref_normalise(name, ref) < 0 || ref_is_host(name)) {
+		if (ref_join(repo, ":", tag, name) < 0 ||
+		    ref_normalise(name, ref) < 0 || ref_is_host(name)) {
 			answer_fail(r, 400, "invalid reference format: %.200s",
-				    name);
+				    repo);
 			return;
 		}
 		args[n++] = name;
@@ -219,6 +232,7 @@ HANDLER(post_image_create)
 {
 	const char *from = http_query(r, "fromImage");
 	const char *source = http_query(r, "fromSrc");
+	const char *platform = http_query(r, "platform");
 	const char *tag = http_query(r, "tag");
 	char name[REF_MAX];
 
@@ -237,10 +251,15 @@ HANDLER(post_image_create)
 		answer_fail(r, 400, "fromImage or fromSrc is missing");
 		return;
 	}
-	(void)snprintf(name, sizeof(name), "%.300s%s%.128s", from,
-		       tag && *tag ? (strchr(tag, ':') ? "@" : ":") : "",
-		       tag ? tag : "");
-	if (ref_is_host(name))
+	if (ref_join(from, tag && strchr(tag, ':') ? "@" : ":", tag, name) < 0)
+		answer_fail(r, 400, "invalid reference format: %.200s", from);
+	else if (ref_is_host(name) && platform && !platform_fits(platform))
+		answer_fail(r, 404,
+			    "image with reference %.200s was found but does "
+			    "not match the specified platform: wanted %.60s, "
+			    "actual: linux/%s",
+			    name, platform, platform_here());
+	else if (ref_is_host(name))
 		pull_host(r);
 	else
 		answer_fail(

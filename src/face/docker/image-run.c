@@ -140,21 +140,26 @@ struct image_ask *image_ask_new(struct http_request *r, struct docker *d)
 
 /* ---- what went wrong ---- */
 
+const char *image_words(const struct err *err)
+{
+	return strncmp(err->text, "cordon: ", 8) == 0 ? err->text + 8
+						      : err->text;
+}
+
 void image_fail(struct http_request *r, const struct err *err, const char *name)
 {
 	static const struct {
 		const char *part;
 		int status;
 	} texts[] = {
+		{ "belongs to another user", 403 },
 		{ "there is no image", 404 },
 		{ "is in use", 409 },
 		{ "names; remove them", 409 },
 		{ "more than one", 400 },
 	};
-	const char *text = err->text;
+	const char *text = image_words(err);
 
-	if (strncmp(text, "cordon: ", 8) == 0)
-		text += 8;
 	/* Of cordon-image itself: its status and its last line. */
 	if (err->code < IMAGE_STATUS(0)) {
 		answer_err(r, err, name);
@@ -166,11 +171,16 @@ void image_fail(struct http_request *r, const struct err *err, const char *name)
 		if (texts[i].status == 404)
 			answer_fail(r, 404, "No such image: %.300s", name);
 		else if (texts[i].status == 409)
-			answer_fail(
-				r, 409,
-				"conflict: unable to delete %.200s (must be "
-				"forced): %.200s",
-				name, text);
+			answer_fail(r, 409,
+				    "conflict: unable to delete %.200s (%s): "
+				    "%.200s",
+				    name,
+				    strstr(text, "is in use")
+					    ? "cannot be forced"
+					    : "must be forced",
+				    text);
+		else if (texts[i].status == 403)
+			answer_fail(r, 403, "cordon: %s", text);
 		else
 			answer_fail(r, texts[i].status, "%s", text);
 		return;
@@ -186,7 +196,7 @@ void image_event(struct docker *d, const struct peer *peer, const char *action,
 		 const char *id, const char *name)
 {
 	struct timespec t;
-	json_t *doc = json_pack("{s:s}", "name", name ? name : "");
+	json_t *doc = json_pack("{s:o}", "name", doc_string(name));
 	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 	struct event e = { .type = "image",
 			   .action = action,

@@ -31,9 +31,12 @@ struct image_ask {
 	struct image_job *job;
 	json_t *filters;
 	char *other; /* a second name */
+	bool is_forced;
 };
 struct image_ask *image_ask_new(struct http_request *r, struct docker *d);
 
+/* Its last words on standard error. */
+const char *image_words(const struct err *err);
 /* Its words on standard error, as an answer. `name`: as the client wrote it */
 void image_fail(struct http_request *r, const struct err *err,
 		const char *name);

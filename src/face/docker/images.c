@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 
+#include "box/root-host.h"
 #include "face/docker/image-run.h"
 #include "face/docker/routes.h"
 
@@ -73,7 +73,7 @@ static json_t *row_of(json_t *image)
 
 	if (created == 0)
 		created = seconds_of(member_str(image, "loaded"));
-	return json_pack("{s:s,s:s,s:O,s:o,s:I,s:I,s:i,s:i,s:o}", "Id",
+	return json_pack("{s:s,s:s,s:O,s:o,s:I,s:I,s:i,s:i,s:o,s:O?}", "Id",
 			 member_str(image, "id"), "ParentId", "", "RepoTags",
 			 names, "RepoDigests",
 			 digests_of(names, member_str(image, "manifest")),
@@ -81,7 +81,8 @@ static json_t *row_of(json_t *image)
 			 json_integer_value(json_object_get(image, "size")),
 			 "SharedSize", -1, "Containers", -1, "Labels",
 			 json_is_object(labels) ? json_incref(labels)
-						: json_object());
+						: json_object(),
+			 LAYER_SIZES, json_object_get(image, "layer_sizes"));
 }
 
 struct image_query {
@@ -189,10 +190,10 @@ static bool fits_dangling(const char *value, void *arg)
 	bool is_dangling = json_array_size(json_object_get(arg, "RepoTags")) ==
 			   0;
 
-	return is_dangling == bool_parse(value);
+	return is_dangling == filter_is_true(value);
 }
 
-/* When the image of `before` or `since` was made; 0 there is no such. */
+/* When the image of `before` or `since` was made; -1 there is no such. */
 static json_int_t made(json_t *list, const json_t *f, const char *name)
 {
 	const char *text = json_string_value(
@@ -200,15 +201,20 @@ static json_int_t made(json_t *list, const json_t *f, const char *name)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(list, i, row) if (
-		text &&
-		(fits_reference(text, row) ||
-		 strstr(member_str(row, "Id"),
-			text))) return json_integer_value(json_object_get(row,
-									  "Crea"
-									  "te"
-									  "d"));
-	return 0;
+	if (!text)
+		return 0;
+	json_array_foreach(list, i, row)
+	{
+		const char *id = member_str(row, "Id");
+		size_t len = strlen(text);
+
+		if (fits_reference(text, row) ||
+		    (len > 0 && (strncmp(id, text, len) == 0 ||
+				 strncmp(id + 7, text, len) == 0)))
+			return json_integer_value(
+				json_object_get(row, "Created"));
+	}
+	return -1;
 }
 
 static void images_have(void *arg, json_t *list, const struct err *err)
@@ -227,6 +233,12 @@ static void images_have(void *arg, json_t *list, const struct err *err)
 	}
 	before = made(list, x->filters, "before");
 	since = made(list, x->filters, "since");
+	if (before < 0 || since < 0) {
+		answer_fail(x->ask.r, 400,
+			    "invalid filter '%s': there is no such image",
+			    before < 0 ? "before" : "since");
+		return;
+	}
 	out = json_array();
 	json_array_foreach(list, i, row)
 	{
@@ -240,6 +252,7 @@ static void images_have(void *arg, json_t *list, const struct err *err)
 		    filters_any(x->filters, "dangling", fits_dangling, row) &&
 		    filters_labels(x->filters, json_object_get(row, "Labels")))
 			json_array_append(out, row);
+		json_object_del(row, LAYER_SIZES);
 	}
 	answer_json(x->ask.r, 200, out);
 }
@@ -251,7 +264,7 @@ HANDLER(get_images)
 	struct err err = { 0 };
 	struct image_ask *x;
 
-	if (!f)
+	if (!f || !need_bools(r, f, "dangling"))
 		return;
 	x = image_ask_new(r, d);
 	x->filters = f;
@@ -264,27 +277,19 @@ HANDLER(get_images)
 
 static json_t *host_doc(struct docker *d)
 {
-	struct utsname u;
 	char when[40];
 
-	(void)uname(&u);
 	time_format(host_ns(d), when);
 	return json_pack(
 		"{s:s,s:[s],s:[],s:s,s:s,s:s,s:s,s:s,s:i,s:{s:s},s:{s:[s],s:[s]"
 		",s:n,s:s,s:s,s:n,s:{},s:n},s:{s:s,s:[]},s:[]}",
 		"Id", host_id(), "RepoTags", "host:latest", "RepoDigests",
 		"Parent", "", "Comment", "the programs of this machine",
-		"Created", when, "Architecture",
-		strcmp(u.machine, "x86_64") == 0    ? "amd64"
-		: strcmp(u.machine, "aarch64") == 0 ? "arm64"
-						    : u.machine,
-		"Os", "linux", "Size", 0, "GraphDriver", "Name", "overlay2",
-		"Config", "Env",
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:"
-		"/bin",
-		"Cmd", "/bin/sh", "Entrypoint", "WorkingDir", "", "User", "",
-		"ExposedPorts", "Labels", "Volumes", "RootFS", "Type", "layers",
-		"Layers", "History");
+		"Created", when, "Architecture", platform_here(), "Os", "linux",
+		"Size", 0, "GraphDriver", "Name", "overlay2", "Config", "Env",
+		"PATH=" ROOT_PATH, "Cmd", "/bin/sh", "Entrypoint", "WorkingDir",
+		ROOT_WORKDIR, "User", "", "ExposedPorts", "Labels", "Volumes",
+		"RootFS", "Type", "layers", "Layers", "History");
 }
 
 static void image_have(void *arg, json_t *doc, const struct err *err)
@@ -293,6 +298,12 @@ static void image_have(void *arg, json_t *doc, const struct err *err)
 	json_t *image = json_array_get(doc, 0);
 
 	x->job = NULL;
+	/* No image of the store begins so. */
+	if (err && err->code == IMAGE_STATUS(1) &&
+	    ref_may_be_host(x->ask.name)) {
+		answer_json(x->ask.r, 200, host_doc(x->ask.d));
+		return;
+	}
 	if (err || !image) {
 		struct err none = { .code = IMAGE_STATUS(1) };
 
@@ -328,18 +339,18 @@ static void history_have(void *arg, json_t *doc, const struct err *err)
 		bool is_top = json_array_size(out) == 0;
 
 		json_array_append_new(
-			out, json_pack("{s:s,s:I,s:s,s:o,s:i,s:s}", "Id",
-				       is_top ? member_str(image, "Id")
-					      : "<missing>",
-				       "Created",
-				       seconds_of(member_str(h, "Created")),
-				       "CreatedBy", member_str(h, "CreatedBy"),
-				       "Tags",
-				       is_top ? json_incref(json_object_get(
-							image, "RepoTags"))
-					      : json_pack("n"),
-				       "Size", 0, "Comment",
-				       member_str(h, "Comment")));
+			out,
+			json_pack(
+				"{s:s,s:I,s:s,s:o,s:I,s:s}", "Id",
+				is_top ? member_str(image, "Id") : "<missing>",
+				"Created", seconds_of(member_str(h, "Created")),
+				"CreatedBy", member_str(h, "CreatedBy"), "Tags",
+				is_top ? json_incref(json_object_get(
+						 image, "RepoTags"))
+				       : json_pack("n"),
+				"Size",
+				json_integer_value(json_object_get(h, "Size")),
+				"Comment", member_str(h, "Comment")));
 	}
 	answer_json(x->ask.r, 200, out);
 }

@@ -6,10 +6,12 @@
  */
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "box/result.h"
+#include "box/wire.h"
 #include "face/docker/internal.h"
 #include "face/docker/routes.h"
 
@@ -27,7 +29,29 @@ const char *member_str(const json_t *object, const char *name)
 	return text ? text : "";
 }
 
-json_t *labels_of(json_t *extra)
+/*
+ * What is "io.cordon." is no label of an image: it would be read as a setting
+ * of the container, which an image cannot have.
+ */
+static void add_image_labels(json_t *labels, json_t *spec)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(spec, "image_labels"), i, v)
+	{
+		const char *text = json_string_value(v);
+		const char *eq = text ? strchr(text, '=') : NULL;
+		char *name = eq ? strndup(text, (size_t)(eq - text)) : NULL;
+
+		if (name && strncmp(name, "io.cordon.", 10) != 0 &&
+		    !json_object_get(labels, name))
+			json_object_set_new(labels, name, json_string(eq + 1));
+		free(name);
+	}
+}
+
+json_t *labels_of(json_t *extra, json_t *spec)
 {
 	json_t *config = json_object_get(extra, "Config");
 	json_t *labels = json_object_get(config, "Labels");
@@ -41,6 +65,7 @@ json_t *labels_of(json_t *extra)
 		labels = json_object();
 		json_object_set_new(config, "Labels", labels);
 	}
+	add_image_labels(labels, spec);
 	return labels;
 }
 
@@ -73,14 +98,16 @@ json_t *networks_of(json_t *extra)
 {
 	const char *mode = member_str(json_object_get(extra, "HostConfig"),
 				      "NetworkMode");
-	bool is_none = strcmp(mode, "none") == 0;
+	const char *name = strcmp(mode, "none") == 0 ? "none" : "bridge";
+	char id[65];
 
+	network_id(name, id);
 	return json_pack(
-		"{s:{s:n,s:n,s:n,s:s,s:s,s:s,s:s,s:i,s:s,s:s,s:i,s:n}}",
-		is_none ? "none" : "bridge", "IPAMConfig", "Links", "Aliases",
-		"NetworkID", "", "EndpointID", "", "Gateway", "", "IPAddress",
-		"", "IPPrefixLen", 0, "MacAddress", "", "IPv6Gateway", "",
-		"GlobalIPv6PrefixLen", 0, "DriverOpts");
+		"{s:{s:n,s:n,s:n,s:s,s:s,s:s,s:s,s:i,s:s,s:s,s:i,s:n}}", name,
+		"IPAMConfig", "Links", "Aliases", "NetworkID", id, "EndpointID",
+		"", "Gateway", "", "IPAddress", "", "IPPrefixLen", 0,
+		"MacAddress", "", "IPv6Gateway", "", "GlobalIPv6PrefixLen", 0,
+		"DriverOpts");
 }
 
 json_t *mounts_of(json_t *spec)
@@ -123,7 +150,7 @@ static void append_all(json_t *to, json_t *from)
 	json_array_foreach(from, i, v) json_array_append(to, v);
 }
 
-void path_and_args(json_t *extra, json_t *spec, const char **ret_path,
+void path_and_args(json_t *extra, json_t *spec, json_t **ret_path,
 		   json_t **ret_args)
 {
 	json_t *config = json_object_get(extra, "Config");
@@ -134,15 +161,12 @@ void path_and_args(json_t *extra, json_t *spec, const char **ret_path,
 		append_all(all, json_object_get(config, "Entrypoint"));
 		append_all(all, json_object_get(config, "Cmd"));
 	}
-	*ret_path = "";
-	if (json_array_size(all) > 0) {
-		static char path[4096];
-
-		(void)snprintf(path, sizeof(path), "%s",
-			       json_string_value(json_array_get(all, 0)));
-		*ret_path = path;
-		json_array_remove(all, 0);
+	*ret_path = json_incref(json_array_get(all, 0));
+	if (!json_is_string(*ret_path)) {
+		json_decref(*ret_path);
+		*ret_path = json_string("");
 	}
+	json_array_remove(all, 0);
 	*ret_args = all;
 }
 
@@ -158,14 +182,14 @@ static json_t *state_of(const struct box_view *v)
 {
 	bool is_running = v->state == BOX_RUNNING || v->state == BOX_PAUSED;
 
-	return json_pack("{s:s,s:b,s:b,s:b,s:b,s:b,s:I,s:i,s:s,s:o,s:o}",
+	return json_pack("{s:s,s:b,s:b,s:b,s:b,s:b,s:I,s:i,s:o,s:o,s:o}",
 			 "Status", state_name(v->state), "Running", is_running,
 			 "Paused", v->state == BOX_PAUSED, "Restarting", 0,
 			 "OOMKilled", v->oom_killed, "Dead",
 			 v->state == BOX_GONE, "Pid",
 			 (json_int_t)(is_running ? v->pid : 0), "ExitCode",
 			 is_running ? 0 : v->exit_code, "Error",
-			 v->error ? v->error : "", "StartedAt",
+			 doc_string(v->error), "StartedAt",
 			 time_of(v->started_ns), "FinishedAt",
 			 time_of(is_running ? 0 : v->finished_ns));
 }
@@ -192,6 +216,19 @@ static void put_user(json_t *config, json_t *spec)
 	json_object_set_new(config, "User", json_string(text));
 }
 
+static json_t *signal_of(int s)
+{
+	char text[SIGNAL_TEXT];
+
+	signal_format(s > 0 ? s : SIGTERM, text);
+	return json_string(text);
+}
+
+static json_t *timeout_of(int s)
+{
+	return json_integer(s < 0 ? 10 : s == INT32_MAX ? -1 : s);
+}
+
 static json_t *config_of(json_t *extra, json_t *spec, const struct box_view *v)
 {
 	json_t *c = json_copy(json_object_get(extra, "Config"));
@@ -213,8 +250,11 @@ static json_t *config_of(json_t *extra, json_t *spec, const struct box_view *v)
 	json_object_set_new(c, "Tty", json_boolean(v->tty));
 	json_object_set_new(c, "OpenStdin", json_boolean(v->open_stdin));
 	json_object_set_new(c, "StdinOnce", json_boolean(v->stdin_once));
-	json_object_set(c, "Labels", labels_of(extra));
+	json_object_set(c, "Labels", labels_of(extra, spec));
 	json_object_set_new(c, "Image", json_string(image_of(extra, spec)));
+	if (*member_str(spec, "stop_signal"))
+		put_default(c, "StopSignal",
+			    json_string(member_str(spec, "stop_signal")));
 	put_default(c, "Domainname", json_string(""));
 	put_default(c, "User", json_string(""));
 	put_default(c, "AttachStdin", json_false());
@@ -226,6 +266,8 @@ static json_t *config_of(json_t *extra, json_t *spec, const struct box_view *v)
 	put_default(c, "Volumes", json_pack("n"));
 	put_default(c, "WorkingDir", json_string("/"));
 	put_default(c, "OnBuild", json_pack("n"));
+	put_default(c, "StopSignal", signal_of(v->stop_signal));
+	put_default(c, "StopTimeout", timeout_of(v->stop_timeout_s));
 	return c;
 }
 
@@ -237,7 +279,6 @@ static void put_effective(json_t *h, json_t *spec)
 	} numbers[] = {
 		{ "memory", "Memory" },
 		{ "pids", "PidsLimit" },
-		{ "shm_size", "ShmSize" },
 		{ "oom_score_adj", "OomScoreAdj" },
 		{ "cpu_shares", "CpuShares" },
 		{ "memory_reservation", "MemoryReservation" },
@@ -277,6 +318,119 @@ static void put_effective(json_t *h, json_t *spec)
 				    json_number_value(cpus) * 1e9)));
 }
 
+/* The options as asked for, with the size that is in force. */
+static void tmpfs_effective(const char *asked, const json_t *size, char *ret,
+			    size_t room)
+{
+	bool is_told = !size;
+	struct buf out;
+
+	buf_init(&out, room - 1);
+	while (asked && *asked) {
+		size_t len = strcspn(asked, ",");
+		bool is_size = strncmp(asked, "size=", 5) == 0 && size;
+
+		if (is_size)
+			(void)buf_printf(&out, "%ssize=%lld",
+					 out.len ? "," : "",
+					 (long long)json_integer_value(size));
+		else if (len > 0)
+			(void)buf_printf(&out, "%s%.*s", out.len ? "," : "",
+					 (int)len, asked);
+		is_told = is_told || is_size;
+		asked += len + (asked[len] == ',');
+	}
+	if (!is_told)
+		(void)buf_printf(&out, "%ssize=%lld", out.len ? "," : "",
+				 (long long)json_integer_value(size));
+	(void)snprintf(ret, room, "%s", out.data ? out.data : "");
+	buf_done(&out);
+}
+
+static json_t *tmpfs_of(json_t *asked, json_t *have)
+{
+	json_t *map = json_object();
+	const char *path;
+	json_t *v;
+
+	json_object_foreach(asked, path, v)
+	{
+		char text[300];
+
+		tmpfs_effective(json_string_value(v),
+				json_object_get(have, path), text,
+				sizeof(text));
+		json_object_set_new(map, path, doc_string(text));
+	}
+	return map;
+}
+
+static json_t *limit_of(const char *name, const json_t *soft,
+			const json_t *hard)
+{
+	return json_pack("{s:s,s:I,s:I}", "Name", name, "Soft",
+			 json_integer_value(soft), "Hard",
+			 json_integer_value(hard));
+}
+
+/* Those that were asked for, and those that every box has. */
+static json_t *ulimits_of(json_t *spec)
+{
+	static const struct {
+		const char *name, *setting;
+	} always[] = { { "nofile", "files" }, { "fsize", "file_size" } };
+	json_t *list = json_array();
+	bool is_there[ARRAY_SIZE(always)] = { 0 };
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(spec, "ulimits"), i, v)
+	{
+		const char *name = member_str(v, "name");
+
+		for (size_t k = 0; k < ARRAY_SIZE(always); k++)
+			if (strcmp(always[k].name, name) == 0)
+				is_there[k] = true;
+		json_array_append_new(list,
+				      limit_of(name, json_object_get(v, "soft"),
+					       json_object_get(v, "hard")));
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(always); k++) {
+		json_t *n = json_object_get(spec, always[k].setting);
+
+		if (!is_there[k] && json_is_integer(n))
+			json_array_append_new(list,
+					      limit_of(always[k].name, n, n));
+	}
+	return list;
+}
+
+/* Sizes and limits as they are in force, asked for or not. */
+static void put_limits(json_t *h, json_t *spec)
+{
+	json_t *have = json_object_get(spec, "tmpfs");
+	json_t *shm = json_object_get(have, "/dev/shm");
+	json_t *disk = json_object_get(spec, "disk");
+	char text[24];
+
+	if (!shm)
+		shm = json_object_get(json_object_get(spec, "default_tmpfs"),
+				      "/dev/shm");
+	if (shm)
+		json_object_set(h, "ShmSize", shm);
+	if (json_object_get(h, "Tmpfs"))
+		json_object_set_new(h, "Tmpfs",
+				    tmpfs_of(json_object_get(h, "Tmpfs"),
+					     have));
+	json_object_set_new(h, "Ulimits", ulimits_of(spec));
+	if (json_is_integer(disk)) {
+		(void)snprintf(text, sizeof(text), "%lld",
+			       (long long)json_integer_value(disk));
+		json_object_set_new(h, "StorageOpt",
+				    json_pack("{s:s}", "size", text));
+	}
+}
+
 static json_t *host_of(json_t *extra, json_t *spec, const struct box_view *v)
 {
 	json_t *h = json_copy(json_object_get(extra, "HostConfig"));
@@ -285,6 +439,7 @@ static json_t *host_of(json_t *extra, json_t *spec, const struct box_view *v)
 	if (!h)
 		h = json_object();
 	put_effective(h, spec);
+	put_limits(h, spec);
 	json_object_set_new(h, "AutoRemove", json_boolean(v->auto_remove));
 	json_object_set_new(h, "Privileged", json_false());
 	json_object_set_new(h, "LogConfig", log);
@@ -305,6 +460,21 @@ static json_t *host_of(json_t *extra, json_t *spec, const struct box_view *v)
 	put_default(h, "PidMode", json_string(""));
 	put_default(h, "Runtime", json_string("cordon"));
 	put_default(h, "ConsoleSize", json_pack("[i,i]", 0, 0));
+	put_default(h, "ShmSize", json_integer(0));
+	put_default(h, "Tmpfs", json_object());
+	put_default(h, "StorageOpt", json_object());
+	put_default(h, "CpuShares", json_integer(0));
+	put_default(h, "CpuPeriod", json_integer(0));
+	put_default(h, "CpuQuota", json_integer(0));
+	put_default(h, "NanoCpus", json_integer(0));
+	put_default(h, "CpusetCpus", json_string(""));
+	put_default(h, "MemoryReservation", json_integer(0));
+	put_default(h, "OomScoreAdj", json_integer(0));
+	put_default(h, "Mounts", json_array());
+	put_default(h, "Isolation", json_string(""));
+	put_default(h, "UTSMode", json_string(""));
+	put_default(h, "UsernsMode", json_string(""));
+	put_default(h, "Init", json_true());
 	return h;
 }
 
@@ -317,26 +487,52 @@ static json_t *denials_of(const struct cordon_result *net)
 		const struct refused *r = &net->refused[i];
 
 		json_array_append_new(list,
-				      json_pack("{s:s,s:s,s:s,s:s,s:I}",
-						"layer", "net", "what", r->what,
-						"reason", r->reason, "message",
-						r->text, "count",
+				      json_pack("{s:s,s:o,s:s,s:o,s:I}",
+						"layer", "net", "what",
+						doc_string(r->what), "reason",
+						r->reason, "message",
+						doc_string(r->text), "count",
 						(json_int_t)r->count));
 	}
 	return list;
 }
 
-static json_t *ours(struct docker *d, const struct box_view *v, json_t *extra,
-		    json_t *spec)
+/* Of its last run, as in the result of a run; nothing before its end. */
+static void put_used(json_t *used, const struct box_view *v,
+		     const struct wire_outcome *o)
 {
+	bool has_ended = v->state == BOX_EXITED || v->state == BOX_GONE;
+
+	if (v->cause)
+		json_object_set_new(used, "cause", json_string(v->cause));
+	if (!o || !has_ended)
+		return;
+	json_object_set_new(used, "execution_time_ms",
+			    json_integer((json_int_t)o->wall_us / 1000));
+	json_object_set_new(used, "cpu_time_ms",
+			    json_integer((json_int_t)o->cpu_us / 1000));
+	json_object_set_new(used, "memory_used_mb",
+			    json_real((double)o->memory_peak / (1 << 20)));
+	json_object_set_new(used, "peak_pids",
+			    json_integer((json_int_t)o->pids_peak));
+	json_object_set_new(used, "oom_kills",
+			    json_integer((json_int_t)o->oom_kills));
+}
+
+static json_t *ours(struct docker *d, const struct box *b,
+		    const struct box_view *v, json_t *extra, json_t *spec)
+{
+	const struct wire_outcome *o = box_outcome(b);
 	static const struct peer root = { .fd = NO_FD };
 	struct manager_view m = { 0 };
 	json_t *clamped = v->clamped ? json_loads(v->clamped, 0, NULL) : NULL;
 	json_t *used = json_object();
+	json_t *told = json_object_get(extra, "Warnings");
 
+	if (json_is_array(told))
+		warnings_of(v, told);
 	manager_look(d->m, &root, &m);
-	if (v->cause)
-		json_object_set_new(used, "cause", json_string(v->cause));
+	put_used(used, v, o);
 	return json_pack("{s:o,s:O,s:o,s:o,s:o,s:o,s:O}", "policy",
 			 member_doc(m.policy_note), "requested", extra,
 			 "settings", member_doc(v->settings), "clamped",
@@ -363,7 +559,7 @@ json_t *inspect_box(struct docker *d, struct box *b)
 	json_t *spec;
 	json_t *args;
 	json_t *out;
-	const char *path;
+	json_t *path;
 	char name[300];
 
 	box_look(b, &v);
@@ -371,7 +567,7 @@ json_t *inspect_box(struct docker *d, struct box *b)
 	spec = member_doc(v.spec);
 	path_and_args(extra, spec, &path, &args);
 	(void)snprintf(name, sizeof(name), "/%s", v.name);
-	out = json_pack("{s:s,s:o,s:s,s:o,s:o,s:s,s:s,s:i,s:s,s:s,s:s,s:o,s:o,"
+	out = json_pack("{s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:i,s:s,s:s,s:s,s:o,s:o,"
 			"s:o,s:o,s:{s:o,s:{},s:s,s:s,s:s},s:s,s:s,s:s,s:s}",
 			"Id", v.id, "Created", time_of(v.created_ns), "Path",
 			path, "Args", args, "State", state_of(&v), "Image",
@@ -386,7 +582,7 @@ json_t *inspect_box(struct docker *d, struct box *b)
 			"ProcessLabel", "", "MountLabel", "", "ResolvConfPath",
 			"");
 	if (out)
-		json_object_set_new(out, "Cordon", ours(d, &v, extra, spec));
+		json_object_set_new(out, "Cordon", ours(d, b, &v, extra, spec));
 	json_decref(extra);
 	json_decref(spec);
 	return out;
@@ -401,7 +597,6 @@ HANDLER(get_container)
 	if (!b)
 		return;
 	if (doc && query_bool(r, "size", false)) {
-		json_object_set_new(doc, "SizeRw", json_integer(0));
 		json_object_set_new(doc, "SizeRootFs", json_integer(0));
 		answer_sized(r, d, doc);
 		return;

@@ -18,6 +18,7 @@
 #include "base/strv.h"
 #include "base/util.h"
 #include "face/http.h"
+#include "front/doc.h"
 
 #define DOCKER_API     "1.51"
 #define DOCKER_API_MIN "1.24"
@@ -53,7 +54,10 @@ void answer_fail(struct http_request *r, int status, const char *fmt, ...)
  */
 void answer_err(struct http_request *r, const struct err *err,
 		const char *name);
-/* The same without a request: the status, and the text. */
+/* 409: which container of that user has the name. */
+void answer_taken(struct http_request *r, struct docker *d, uid_t owner,
+		  const char *name);
+/* As answer_err() without a request: the status, and the text. */
 int error_status(const struct err *err, const char *name, char *ret,
 		 size_t size);
 /* Takes the document; NULL is a 500. */
@@ -107,10 +111,11 @@ uint32_t go_mode(uint32_t st_mode);
 void base64_encode(const void *data, size_t len, struct buf *out);
 /* A signal by name, with or without SIG, or number; -1. */
 int signal_parse(const char *text);
-const char *signal_name(int signal); /* "KILL"; "" unknown */
+#define SIGNAL_TEXT 16
+void signal_format(int signal, char ret[SIGNAL_TEXT]); /* "SIGKILL" */
 /*
- * Whether a simple pattern (^ $ . * and letters) is found in the text. With
- * any other sign of regular expressions it is taken as it stands.
+ * Whether the text has this in it, as it stands or as a regular expression of
+ * base/regex.h, whose time is bounded. What is none is found nowhere.
  */
 bool pattern_found(const char *pattern, const char *text);
 
@@ -122,7 +127,15 @@ int ref_normalise(const char *text, char ret[REF_MAX]);
 bool ref_is_same(const char *a, const char *b);
 /* The image that is this machine's own programs. */
 const char *host_id(void); /* sha256:... */
+/* Repository and tag (or digest, by the sign '@') as one; -1: too long. */
+int ref_join(const char *repo, const char *sign, const char *tag,
+	     char ret[REF_MAX]);
 bool ref_is_host(const char *text);
+/* The beginning of its id, of any length: where no other image has that. */
+bool ref_may_be_host(const char *text);
+/* This machine's as Go names it, "amd64"; "linux/amd64" or "amd64" is it. */
+const char *platform_here(void);
+bool platform_fits(const char *text);
 bool container_name_check(const char *name); /* of a container */
 bool user_is_root(const char *user);         /* "root", "0", "0:GROUP" */
 
@@ -135,6 +148,14 @@ bool user_is_root(const char *user);         /* "root", "0", "0:GROUP" */
 json_t *filters_parse(const char *text, const char *known, struct err *err);
 /* From the query; NULL when that was answered. */
 json_t *need_filters(struct http_request *r, const char *known);
+/* Each value a boolean, or a number; else answered, `f` let go: false. */
+bool need_bools(struct http_request *r, json_t *f, const char *name);
+bool need_numbers(struct http_request *r, json_t *f, const char *name);
+/* Each one "24h" or a time since 1970; what is made before fits. */
+bool need_untils(struct http_request *r, json_t *f, const char *name);
+bool until_fits(const char *value, int64_t created_ns);
+/* Of a value that need_bools() let through. */
+bool filter_is_true(const char *value);
 bool filters_has(const json_t *filters, const char *name);
 typedef bool filter_fn(const char *value, void *arg);
 /* True where there is no such filter, or one value of it fits. */
@@ -147,31 +168,52 @@ bool filters_labels(const json_t *filters, json_t *labels);
 
 json_t *member_doc(const char *text); /* of the manager's; NULL is {} */
 const char *member_str(const json_t *object, const char *name);
-json_t *labels_of(json_t *extra); /* borrowed; never NULL */
+/* Its own over its image's; borrowed, never NULL. */
+json_t *labels_of(json_t *extra, json_t *spec);
 const char *state_name(enum box_state s);
 /* Of the image: the name as asked, and its id. */
 const char *image_of(json_t *extra, json_t *spec);
 const char *image_id_of(json_t *spec);
 json_t *networks_of(json_t *extra);
 json_t *mounts_of(json_t *spec);
-void path_and_args(json_t *extra, json_t *spec, const char **ret_path,
+/* Both are the caller's. */
+void path_and_args(json_t *extra, json_t *spec, json_t **ret_path,
 		   json_t **ret_args);
 json_t *inspect_box(struct docker *d, struct box *b);
+
+/* "ID DATE" of the commit that this is built of, or " " (commit.c.in). */
+extern const char docker_commit[];
+
+/* ---- warnings.c ---- */
+
+/* Appends what is to be known of a box besides what its request said. */
+void warnings_of(const struct box_view *v, json_t *list);
 
 /* ---- list.c ---- */
 
 json_t *list_row(struct box *b, bool with_size);
+/* A container's document or a list of rows, with the sizes of their images. */
+json_t *put_sizes(json_t *doc, json_t *images);
 /* Takes a container's document, or a list of rows; their images' sizes first */
 void answer_sized(struct http_request *r, struct docker *d, json_t *doc);
 
 /* ---- images.c ---- */
 
-/* The images as GET /images/json lists them; `host` is among them. */
+/*
+ * The images as GET /images/json lists them; `host` is among them. Those of
+ * the store have their layers and sizes too, which is not for clients.
+ */
+#define LAYER_SIZES "LayerSizes"
 typedef void images_fn(void *arg, json_t *list, const struct err *err);
 struct image_query;
 struct image_query *images_list(struct docker *d, const struct peer *peer,
 				images_fn *done, void *arg, struct err *err);
 void image_query_drop(struct image_query *q);
+
+/* ---- system.c ---- */
+
+/* Of "bridge" or "none", which are all that there are. */
+void network_id(const char *name, char ret[65]);
 
 /* ---- policy.c ---- */
 

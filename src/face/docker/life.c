@@ -154,7 +154,8 @@ static void waited(void *arg, int exit_code, const char *error)
 	/* Why it could not be started was told to whoever started it. */
 	if (error && *error && (exit_code < 126 || exit_code > 128))
 		json_object_set_new(doc, "Error",
-				    json_pack("{s:s}", "Message", error));
+				    json_pack("{s:o}", "Message",
+					      doc_string(error)));
 	if (!w->is_begun) {
 		answer_json(w->ask.r, 200, doc);
 		return;
@@ -286,7 +287,7 @@ HANDLER(post_exec_resize)
 		return;
 	else if (h > 0 && w > 0 &&
 		 exec_resize(e, (unsigned int)h, (unsigned int)w, &err) < 0)
-		answer_err(r, &err, id);
+		answer_fail(r, 409, "exec %s is not running", id);
 	else
 		answer_empty(r, 200);
 }
@@ -297,6 +298,7 @@ HANDLER(post_rename)
 	struct box *b = need_box(r, d);
 	const char *name = http_query(r, "name");
 	struct err err = { 0 };
+	struct box_view v;
 
 	if (!b)
 		return;
@@ -309,20 +311,13 @@ HANDLER(post_rename)
 			    name ? name : "");
 		return;
 	}
-	if (box_rename(b, name, &err) < 0) {
-		struct err none = { 0 };
-		struct box *other = box_find(d->m, http_peer(r), name, &none);
-		struct box_view v;
-
-		if (err.code == MGR_NAME_TAKEN && other) {
-			box_look(other, &v);
-			(void)snprintf(err.text, sizeof(err.text), "\"%s\"",
-				       v.id);
-		}
+	box_look(b, &v);
+	if (box_rename(b, name, &err) == 0)
+		answer_empty(r, 204);
+	else if (err.code == MGR_NAME_TAKEN)
+		answer_taken(r, d, v.owner, name);
+	else
 		answer_err(r, &err, name);
-		return;
-	}
-	answer_empty(r, 204);
 }
 
 /* ---- remove ---- */
@@ -397,20 +392,9 @@ static void prune_next(struct prune *p)
 			      "SpaceReclaimed", 0));
 }
 
-/* "24h", or a time since 1970: made before then. */
-static bool until_fits(const char *value, void *arg)
+static bool is_older(const char *value, void *arg)
 {
-	int64_t created = *(int64_t *)arg;
-	uint64_t us;
-	int64_t ns;
-
-	if (num_parse_duration(value, &us) == 0 &&
-	    value[strspn(value, "0123456789.")])
-		ns = ((int64_t)time(NULL) - (int64_t)(us / 1000000)) *
-		     1000000000;
-	else if (time_parse(value, &ns) < 0)
-		return false;
-	return created < ns;
+	return until_fits(value, *(int64_t *)arg);
 }
 
 HANDLER(post_prune)
@@ -421,7 +405,7 @@ HANDLER(post_prune)
 	struct prune *p;
 	size_t n;
 
-	if (!f)
+	if (!f || !need_untils(r, f, "until"))
 		return;
 	p = ask_new(r, d, sizeof(*p), prune_gone);
 	p->ids = json_array();
@@ -430,14 +414,17 @@ HANDLER(post_prune)
 	for (size_t i = 0; i < n; i++) {
 		struct box_view v;
 		json_t *extra;
+		json_t *spec;
 
 		box_look(boxes[i], &v);
 		if (v.state != BOX_CREATED && v.state != BOX_EXITED)
 			continue;
 		extra = member_doc(v.extra);
-		if (filters_labels(f, labels_of(extra)) &&
-		    filters_any(f, "until", until_fits, &v.created_ns))
+		spec = member_doc(v.spec);
+		if (filters_labels(f, labels_of(extra, spec)) &&
+		    filters_any(f, "until", is_older, &v.created_ns))
 			json_array_append_new(p->ids, json_string(v.id));
+		json_decref(spec);
 		json_decref(extra);
 	}
 	free(boxes);

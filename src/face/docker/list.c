@@ -44,7 +44,7 @@ static void status_text(const struct box_view *v, char *ret, size_t size)
 /* The command as one line, as Docker shows it. */
 static char *command_text(json_t *extra, json_t *spec)
 {
-	const char *path;
+	json_t *path;
 	json_t *args;
 	json_t *v;
 	size_t i;
@@ -52,7 +52,7 @@ static char *command_text(json_t *extra, json_t *spec)
 
 	path_and_args(extra, spec, &path, &args);
 	buf_init(&out, 1 << 16);
-	buf_puts(&out, path);
+	buf_puts(&out, json_string_value(path));
 	json_array_foreach(args, i, v)
 	{
 		const char *text = json_string_value(v);
@@ -63,6 +63,7 @@ static char *command_text(json_t *extra, json_t *spec)
 		else
 			(void)buf_printf(&out, " %s", text);
 	}
+	json_decref(path);
 	json_decref(args);
 	return buf_take(&out);
 }
@@ -91,14 +92,13 @@ json_t *list_row(struct box *b, bool with_size)
 		"Id", v.id, "Names", name, "Image", image_of(extra, spec),
 		"ImageID", image_id_of(spec), "Command", command ? command : "",
 		"Created", (json_int_t)(v.created_ns / 1000000000), "Ports",
-		"Labels", labels_of(extra), "State", state_name(v.state),
+		"Labels", labels_of(extra, spec), "State", state_name(v.state),
 		"Status", status, "HostConfig", "NetworkMode",
 		*mode ? mode : "default", "NetworkSettings", "Networks",
 		networks_of(extra), "Mounts", mounts_of(spec));
-	if (row && with_size) {
-		json_object_set_new(row, "SizeRw", json_integer(0));
+	/* What it wrote is not measured: no SizeRw rather than a wrong one. */
+	if (row && with_size)
 		json_object_set_new(row, "SizeRootFs", json_integer(0));
-	}
 	free(command);
 	json_decref(extra);
 	json_decref(spec);
@@ -137,18 +137,24 @@ static void put_size(json_t *row, json_t *images)
 				json_object_get(image, "Size"));
 }
 
-static void sized_have(void *arg, json_t *images, const struct err *err)
+json_t *put_sizes(json_t *doc, json_t *images)
 {
-	struct sized *s = arg;
 	json_t *row;
 	size_t i;
 
+	json_array_foreach(doc, i, row) put_size(row, images);
+	if (json_is_object(doc))
+		put_size(doc, images);
+	return doc;
+}
+
+static void sized_have(void *arg, json_t *images, const struct err *err)
+{
+	struct sized *s = arg;
+
 	(void)err;
 	s->query = NULL;
-	json_array_foreach(s->doc, i, row) put_size(row, images);
-	if (json_is_object(s->doc))
-		put_size(s->doc, images);
-	answer_json(s->ask.r, 200, json_incref(s->doc));
+	answer_json(s->ask.r, 200, json_incref(put_sizes(s->doc, images)));
 }
 
 void answer_sized(struct http_request *r, struct docker *d, json_t *doc)
@@ -167,6 +173,7 @@ void answer_sized(struct http_request *r, struct docker *d, json_t *doc)
 struct sieve {
 	struct box_view v;
 	json_t *extra, *spec;
+	json_t *images; /* as they are listed; NULL: not asked for */
 };
 
 static bool fits_id(const char *value, void *arg)
@@ -192,16 +199,40 @@ static bool fits_status(const char *value, void *arg)
 	return strcmp(state_name(s->v.state), value) == 0;
 }
 
+/* Whether one of the image's names is this one. */
+static bool has_name(json_t *image, const char *name)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(image, "RepoTags"), i, v)
+	{
+		if (ref_is_same(json_string_value(v), name))
+			return true;
+	}
+	return false;
+}
+
+/* By the name it was made with, by its image's id, by any name of that. */
 static bool fits_ancestor(const char *value, void *arg)
 {
 	struct sieve *s = arg;
 	const char *id = image_id_of(s->spec);
 	size_t len = strlen(value);
+	json_t *image;
+	size_t i;
 
 	if (ref_is_same(image_of(s->extra, s->spec), value))
 		return true;
-	return len >= 4 && (strncmp(id, value, len) == 0 ||
-			    strncmp(id + 7, value, len) == 0);
+	if (len > 0 &&
+	    (strncmp(id, value, len) == 0 || strncmp(id + 7, value, len) == 0))
+		return true;
+	json_array_foreach(s->images, i, image)
+	{
+		if (strcmp(member_str(image, "Id"), id) == 0)
+			return has_name(image, value);
+	}
+	return false;
 }
 
 static bool fits_exited(const char *value, void *arg)
@@ -213,17 +244,25 @@ static bool fits_exited(const char *value, void *arg)
 	       (int)n == s->v.exit_code;
 }
 
-static bool fits(const json_t *f, struct box *b, bool all, int64_t before,
-		 int64_t since)
+/* What is asked for, as far as the boxes themselves do not say it. */
+struct which {
+	const json_t *filters;
+	json_t *images;
+	bool all;
+	int64_t before, since;
+};
+
+static bool fits(const struct which *w, struct box *b)
 {
-	struct sieve s;
+	const json_t *f = w->filters;
+	struct sieve s = { .images = w->images };
 	bool ok;
 
 	box_look(b, &s.v);
-	if (!all && s.v.state != BOX_RUNNING && s.v.state != BOX_PAUSED)
+	if (!w->all && s.v.state != BOX_RUNNING && s.v.state != BOX_PAUSED)
 		return false;
-	if ((before && s.v.created_ns >= before) ||
-	    (since && s.v.created_ns <= since))
+	if ((w->before && s.v.created_ns >= w->before) ||
+	    (w->since && s.v.created_ns <= w->since))
 		return false;
 	s.extra = member_doc(s.v.extra);
 	s.spec = member_doc(s.v.spec);
@@ -232,7 +271,7 @@ static bool fits(const json_t *f, struct box *b, bool all, int64_t before,
 	     filters_any(f, "status", fits_status, &s) &&
 	     filters_any(f, "ancestor", fits_ancestor, &s) &&
 	     filters_any(f, "exited", fits_exited, &s) &&
-	     filters_labels(f, labels_of(s.extra));
+	     filters_labels(f, labels_of(s.extra, s.spec));
 	json_decref(s.extra);
 	json_decref(s.spec);
 	return ok;
@@ -272,34 +311,80 @@ static int64_t made(struct http_request *r, struct docker *d, const json_t *f,
 }
 
 static void answer_list(struct http_request *r, struct docker *d,
-			const json_t *f, uint64_t limit)
+			const json_t *f, json_t *images, uint64_t limit)
 {
-	bool all = query_bool(r, "all", false) || limit > 0 ||
-		   filters_has(f, "status") || filters_has(f, "exited");
+	struct which w = { .filters = f, .images = images };
 	bool with_size = query_bool(r, "size", false);
-	int64_t before = made(r, d, f, "before");
-	int64_t since = before < 0 ? -1 : made(r, d, f, "since");
 	struct box **boxes = NULL;
 	json_t *out;
 	size_t n;
 
-	if (before < 0 || since < 0)
+	w.before = made(r, d, f, "before");
+	w.since = w.before < 0 ? -1 : made(r, d, f, "since");
+	if (w.before < 0 || w.since < 0)
 		return;
-	all = all || before || since;
+	w.all = query_bool(r, "all", false) || limit > 0 ||
+		filters_has(f, "status") || filters_has(f, "exited") ||
+		w.before || w.since;
 	out = json_array();
 	n = box_list(d->m, http_peer(r), &boxes);
 	for (size_t i = 0; i < n; i++) {
 		if (limit > 0 && json_array_size(out) >= limit)
 			break;
-		if (fits(f, boxes[i], all, before, since))
+		if (fits(&w, boxes[i]))
 			json_array_append_new(out,
 					      list_row(boxes[i], with_size));
 	}
 	free(boxes);
-	if (with_size)
+	if (with_size && images)
+		answer_json(r, 200, put_sizes(out, images));
+	else if (with_size)
 		answer_sized(r, d, out);
 	else
 		answer_json(r, 200, out);
+}
+
+/* `ancestor` is any name of an image: its names come first. */
+struct listing {
+	struct ask ask;
+	struct image_query *query;
+	json_t *filters;
+	uint64_t limit;
+};
+
+static void listing_gone(struct ask *a)
+{
+	struct listing *l = (struct listing *)a;
+
+	if (l->query)
+		image_query_drop(l->query);
+	json_decref(l->filters);
+}
+
+static void listing_have(void *arg, json_t *images, const struct err *err)
+{
+	struct listing *l = arg;
+	json_t *none = json_array();
+
+	/* Without the store, the names that the boxes know. */
+	(void)err;
+	l->query = NULL;
+	answer_list(l->ask.r, l->ask.d, l->filters, images ? images : none,
+		    l->limit);
+	json_decref(none);
+}
+
+static void list_with_images(struct http_request *r, struct docker *d,
+			     json_t *f, uint64_t limit)
+{
+	struct listing *l = ask_new(r, d, sizeof(*l), listing_gone);
+	struct err err = { 0 };
+
+	l->filters = json_incref(f);
+	l->limit = limit;
+	l->query = images_list(d, http_peer(r), listing_have, l, &err);
+	if (!l->query)
+		listing_have(l, NULL, &err);
 }
 
 HANDLER(get_containers)
@@ -318,12 +403,14 @@ HANDLER(get_containers)
 	}
 	f = need_filters(r,
 			 "id name label status ancestor exited before since");
-	if (!f)
+	if (!f || !need_numbers(r, f, "exited"))
 		return;
 	if (filters_has(f, "status") &&
 	    filters_any(f, "status", state_check, &bad))
 		answer_fail(r, 400, "invalid filter 'status=%.40s'", bad);
+	else if (filters_has(f, "ancestor"))
+		list_with_images(r, d, f, limit);
 	else
-		answer_list(r, d, f, limit);
+		answer_list(r, d, f, NULL, limit);
 	json_decref(f);
 }

@@ -24,6 +24,18 @@ static int check_path(struct making *k, const char *path, const char *where)
 	return 0;
 }
 
+/* Two of them at one place: one would hide the other. */
+static int check_place(struct making *k, const char *to, const char *where)
+{
+	if (check_path(k, to, where) < 0)
+		return -1;
+	if (set_has(k, "volumes", to) || set_has(k, "writable", to) ||
+	    json_object_get(json_object_get(k->settings, "tmpfs"), to))
+		return say_no(&k->said, 400,
+			      "%s: Duplicate mount point: %.100s", where, to);
+	return 0;
+}
+
 static int add_bind(struct making *k, const char *from, const char *to,
 		    bool is_ro, const char *where)
 {
@@ -34,11 +46,8 @@ static int add_bind(struct making *k, const char *from, const char *to,
 			      "cordon: %s: the named volume %.60s is not "
 			      "supported; bind a directory",
 			      where, from);
-	if (check_path(k, from, where) < 0 || check_path(k, to, where) < 0)
+	if (check_path(k, from, where) < 0 || check_place(k, to, where) < 0)
 		return -1;
-	if (set_has(k, "volumes", to))
-		return say_no(&k->said, 400,
-			      "%s: Duplicate mount point: %.100s", where, to);
 	(void)snprintf(text, sizeof(text), "%s:%s:%s", from, to,
 		       is_ro ? "ro" : "rw");
 	set_add(k, "volumes", text);
@@ -52,6 +61,7 @@ static int take_mode(struct making *k, const char *mode, bool *ret_ro,
 	static const char fine[] = " rw z Z cached delegated consistent "
 				   "default private rprivate nocopy rbind ";
 	static const char shared[] = " shared rshared slave rslave ";
+	bool is_rw = false;
 
 	while (*mode) {
 		size_t len = strcspn(mode, ",");
@@ -59,6 +69,7 @@ static int take_mode(struct making *k, const char *mode, bool *ret_ro,
 
 		(void)snprintf(word, sizeof(word), " %.*s ",
 			       (int)MIN(len, sizeof(word) - 3), mode);
+		is_rw |= strcmp(word, " rw ") == 0;
 		if (strcmp(word, " ro ") == 0)
 			*ret_ro = true;
 		else if (strstr(shared, word))
@@ -71,6 +82,10 @@ static int take_mode(struct making *k, const char *mode, bool *ret_ro,
 				      where, word);
 		mode += len + (mode[len] == ',');
 	}
+	if (is_rw && *ret_ro)
+		return say_no(&k->said, 400,
+			      "%s: invalid mode: ro and rw exclude each other",
+			      where);
 	return 0;
 }
 
@@ -108,7 +123,7 @@ static int add_tmpfs(struct making *k, const char *to, const char *options,
 {
 	json_t *map = json_object_get(k->settings, "tmpfs");
 
-	if (check_path(k, to, where) < 0)
+	if (check_place(k, to, where) < 0)
 		return -1;
 	if (!map) {
 		map = json_object();
@@ -124,6 +139,8 @@ static int tmpfs_options(struct making *k, const char *text, char *ret,
 {
 	static const char always[] = " rw nosuid nodev exec async noatime "
 				     "relatime ";
+	bool is_rw = false;
+	bool is_ro = false;
 	struct buf out;
 
 	buf_init(&out, size - 1);
@@ -134,6 +151,8 @@ static int tmpfs_options(struct making *k, const char *text, char *ret,
 		(void)snprintf(word, sizeof(word), " %.*s ",
 			       (int)MIN(len, sizeof(word) - 3), text);
 		text += len + (text[len] == ',');
+		is_rw |= strcmp(word, " rw ") == 0;
+		is_ro |= strcmp(word, " ro ") == 0;
 		if (len == 0 || strstr(always, word))
 			continue;
 		word[strlen(word) - 1] = '\0';
@@ -150,6 +169,11 @@ static int tmpfs_options(struct making *k, const char *text, char *ret,
 	}
 	(void)snprintf(ret, size, "%s", out.data ? out.data : "");
 	buf_done(&out);
+	if (is_ro && is_rw)
+		return say_no(&k->said, 400,
+			      "%s: invalid tmpfs options: ro and rw exclude "
+			      "each other",
+			      where);
 	return 0;
 }
 
@@ -175,111 +199,223 @@ int take_tmpfs(struct making *k, json_t *v, const char *where)
 	return 0;
 }
 
-static int mount_bind(struct making *k, json_t *m, const char *where)
-{
-	json_t *o = json_object_get(m, "BindOptions");
-	const char *propagation = member_str(o, "Propagation");
-	bool is_ro = json_is_true(json_object_get(m, "ReadOnly"));
+/* ---- Mounts ---- */
 
-	if (is_requested(json_object_get(o, "NonRecursive")) ||
-	    is_requested(json_object_get(o, "ReadOnlyNonRecursive")))
-		return say_no(&k->said, 501,
-			      "cordon: %s.BindOptions.NonRecursive is not "
-			      "supported",
-			      where);
-	if (is_requested(json_object_get(o, "CreateMountpoint")))
-		return say_no(&k->said, 501,
-			      "cordon: %s.BindOptions.CreateMountpoint is not "
-			      "supported: no directory of the host is made",
-			      where);
-	if (take_mode(k, propagation, &is_ro, where) < 0)
+/* One of them, as its fields say. */
+struct mount_want {
+	const char *type, *source, *target, *propagation;
+	bool is_ro;
+	bool has_bind, has_volume, has_tmpfs; /* options of that kind */
+	int64_t bytes, mode;
+};
+
+TAKE(take_type)
+{
+	return need_str(k, v, w, &((struct mount_want *)k->part)->type);
+}
+
+TAKE(take_source)
+{
+	return need_str(k, v, w, &((struct mount_want *)k->part)->source);
+}
+
+TAKE(take_target)
+{
+	return need_str(k, v, w, &((struct mount_want *)k->part)->target);
+}
+
+TAKE(take_mount_ro)
+{
+	return need_bool(k, v, w, &((struct mount_want *)k->part)->is_ro);
+}
+
+TAKE(take_propagation)
+{
+	return need_str(k, v, w, &((struct mount_want *)k->part)->propagation);
+}
+
+/* What is read-only is so all the way down. */
+TAKE(take_recursive)
+{
+	bool unused;
+
+	return need_bool(k, v, w, &unused);
+}
+
+TAKE(take_tmpfs_size)
+{
+	return need_int(k, v, w, 4096, INT64_MAX,
+			&((struct mount_want *)k->part)->bytes);
+}
+
+TAKE(take_tmpfs_mode)
+{
+	return need_int(k, v, w, 1, 01777,
+			&((struct mount_want *)k->part)->mode);
+}
+
+#define ALL_OF_IT "a bind has all that is below its source"
+
+const struct field bind_fields[] = {
+	{ "Propagation", FIELD_TAKEN, take_propagation, NULL },
+	{ "ReadOnlyForceRecursive", FIELD_TAKEN, take_recursive, NULL },
+	{ "NonRecursive", FIELD_NOT_THERE, NULL, ALL_OF_IT },
+	{ "ReadOnlyNonRecursive", FIELD_NOT_THERE, NULL, ALL_OF_IT },
+	{ "CreateMountpoint", FIELD_NOT_THERE, NULL,
+	  "no directory of the host is made" },
+	{ NULL, 0, NULL, NULL },
+};
+
+const struct field volume_fields[] = {
+	{ "DriverConfig", FIELD_REFUSED, NULL, "there are no volume drivers" },
+	{ "NoCopy", FIELD_NOT_THERE, NULL,
+	  "what the image has there is seen; use type tmpfs" },
+	{ "Subpath", FIELD_NOT_THERE, NULL, "there are no named volumes" },
+	{ "Labels", FIELD_NOTED, NULL, "a volume is part of its box" },
+	{ NULL, 0, NULL, NULL },
+};
+
+const struct field tmpfs_fields[] = {
+	{ "SizeBytes", FIELD_TAKEN, take_tmpfs_size, NULL },
+	{ "Mode", FIELD_TAKEN, take_tmpfs_mode, NULL },
+	{ "Options", FIELD_NOT_THERE, NULL, "use HostConfig.Tmpfs" },
+	{ NULL, 0, NULL, NULL },
+};
+
+TAKE(take_bind_options)
+{
+	((struct mount_want *)k->part)->has_bind = true;
+	return fields_part(bind_fields, w, v, k, k->part);
+}
+
+TAKE(take_volume_options)
+{
+	((struct mount_want *)k->part)->has_volume = true;
+	return fields_part(volume_fields, w, v, k, k->part);
+}
+
+TAKE(take_tmpfs_options)
+{
+	((struct mount_want *)k->part)->has_tmpfs = true;
+	return fields_part(tmpfs_fields, w, v, k, k->part);
+}
+
+const struct field mount_fields[] = {
+	{ "Type", FIELD_TAKEN, take_type, NULL },
+	{ "Source", FIELD_TAKEN, take_source, NULL },
+	{ "Target", FIELD_TAKEN, take_target, NULL },
+	{ "ReadOnly", FIELD_TAKEN, take_mount_ro, NULL },
+	{ "Consistency", FIELD_QUIET, NULL, NULL },
+	{ "BindOptions", FIELD_TAKEN, take_bind_options, NULL },
+	{ "VolumeOptions", FIELD_TAKEN, take_volume_options, NULL },
+	{ "TmpfsOptions", FIELD_TAKEN, take_tmpfs_options, NULL },
+	{ "ImageOptions", FIELD_NOT_THERE, NULL, "images are not mounted" },
+	{ "ClusterOptions", FIELD_NOT_THERE, NULL, "there is no cluster" },
+	{ NULL, 0, NULL, NULL },
+};
+
+static int mount_bind(struct making *k, const struct mount_want *m,
+		      const char *where)
+{
+	bool is_ro = m->is_ro;
+
+	if (take_mode(k, m->propagation, &is_ro, where) < 0)
 		return -1;
-	if (*member_str(m, "Source") != '/')
+	if (*m->source != '/')
 		return say_no(&k->said, 400,
 			      "%s: invalid mount config for type \"bind\": "
 			      "mount path must be absolute",
 			      where);
-	return add_bind(k, member_str(m, "Source"), member_str(m, "Target"),
-			is_ro, where);
+	return add_bind(k, m->source, m->target, is_ro, where);
 }
 
-static int mount_tmpfs(struct making *k, json_t *m, const char *where)
+static int mount_tmpfs(struct making *k, const struct mount_want *m,
+		       const char *where)
 {
-	json_t *o = json_object_get(m, "TmpfsOptions");
-	int64_t bytes = json_integer_value(json_object_get(o, "SizeBytes"));
-	int64_t mode = json_integer_value(json_object_get(o, "Mode"));
 	struct buf out;
 	int r;
 
-	if (is_requested(json_object_get(o, "Options")))
-		return say_no(
-			&k->said, 501,
-			"cordon: %s.TmpfsOptions.Options is not supported",
-			where);
+	if (*m->source)
+		return say_no(&k->said, 400,
+			      "%s: invalid mount config for type \"tmpfs\": "
+			      "field Source must not be specified",
+			      where);
 	buf_init(&out, 128);
-	if (bytes > 0)
-		(void)buf_printf(&out, "size=%lld", (long long)bytes);
-	if (mode > 0)
+	if (m->bytes > 0)
+		(void)buf_printf(&out, "size=%lld", (long long)m->bytes);
+	if (m->mode > 0)
 		(void)buf_printf(&out, "%smode=%llo", out.len ? "," : "",
-				 (unsigned long long)mode);
-	if (json_is_true(json_object_get(m, "ReadOnly")))
+				 (unsigned long long)m->mode);
+	if (m->is_ro)
 		(void)buf_printf(&out, "%sro", out.len ? "," : "");
-	r = add_tmpfs(k, member_str(m, "Target"), out.data ? out.data : "",
-		      where);
+	r = add_tmpfs(k, m->target, out.data ? out.data : "", where);
 	buf_done(&out);
 	return r;
 }
 
 /* Without a source: a directory of the box's own. */
-static int mount_volume(struct making *k, json_t *m, const char *where)
+static int mount_volume(struct making *k, const struct mount_want *m,
+			const char *where)
 {
-	const char *source = member_str(m, "Source");
-
-	if (*source)
+	if (*m->source)
 		return say_no(&k->said, 501,
 			      "cordon: %s: the named volume %.60s is not "
 			      "supported; bind a directory",
-			      where, source);
-	if (is_requested(json_object_get(json_object_get(m, "VolumeOptions"),
-					 "DriverConfig")))
-		return say_no(&k->said, 403,
-			      "cordon: %s.VolumeOptions.DriverConfig is "
-			      "refused: there are no volume drivers",
+			      where, m->source);
+	if (m->is_ro)
+		return say_no(&k->said, 501,
+			      "cordon: %s.ReadOnly is not supported for a "
+			      "volume without a source, which is there to be "
+			      "written; use type tmpfs, or none",
 			      where);
-	if (check_path(k, member_str(m, "Target"), where) < 0)
+	if (check_place(k, m->target, where) < 0)
 		return -1;
-	set_add(k, "writable", member_str(m, "Target"));
+	set_add(k, "writable", m->target);
 	return 0;
+}
+
+static const struct mount_type {
+	const char *type;
+	int (*take)(struct making *k, const struct mount_want *m,
+		    const char *where);
+} mount_types[] = { { "bind", mount_bind },
+		    { "tmpfs", mount_tmpfs },
+		    { "volume", mount_volume } };
+
+static int take_mount(struct making *k, json_t *v, const char *where)
+{
+	struct mount_want m = {
+		.type = "", .source = "", .target = "", .propagation = ""
+	};
+	const struct mount_type *t = NULL;
+
+	if (fields_part(mount_fields, where, v, k, &m) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(mount_types); i++)
+		if (strcmp(mount_types[i].type, m.type) == 0)
+			t = &mount_types[i];
+	if (!t)
+		return say_no(&k->said, 501,
+			      "cordon: %s.Type %.40s is not supported", where,
+			      m.type);
+	if ((m.has_bind && t->take != mount_bind) ||
+	    (m.has_volume && t->take != mount_volume) ||
+	    (m.has_tmpfs && t->take != mount_tmpfs))
+		return say_no(&k->said, 400,
+			      "%s: invalid mount config for type \"%s\": "
+			      "options of another type must not be specified",
+			      where, m.type);
+	return t->take(k, &m, where);
 }
 
 int take_mounts(struct making *k, json_t *v, const char *where)
 {
-	static const struct {
-		const char *type;
-		int (*take)(struct making *k, json_t *m, const char *where);
-	} types[] = { { "bind", mount_bind },
-		      { "tmpfs", mount_tmpfs },
-		      { "volume", mount_volume } };
 	json_t *m;
 	size_t i;
 
 	if (!json_is_array(v))
 		return say_no(&k->said, 400, "%s: a list is expected", where);
-	json_array_foreach(v, i, m)
-	{
-		const char *type = member_str(m, "Type");
-		size_t t = 0;
-
-		while (t < ARRAY_SIZE(types) &&
-		       strcmp(types[t].type, type) != 0)
-			t++;
-		if (t == ARRAY_SIZE(types))
-			return say_no(&k->said, 501,
-				      "cordon: %s.Type %.40s is not supported",
-				      where, type);
-		if (types[t].take(k, m, where) < 0)
-			return -1;
-	}
+	json_array_foreach(v, i, m) if (take_mount(k, m, where) < 0) return -1;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/visible.h"
 #include "face/docker/internal.h"
@@ -65,6 +66,19 @@ int ref_normalise(const char *text, char ret[REF_MAX])
 	return 0;
 }
 
+int ref_join(const char *repo, const char *sign, const char *tag,
+	     char ret[REF_MAX])
+{
+	size_t len = tag ? strlen(tag) : 0;
+
+	/* A digest is as long as it is. */
+	if (strlen(repo) > 255 || (len > 128 && *sign != '@') ||
+	    (size_t)snprintf(ret, REF_MAX, "%s%s%s", repo, len ? sign : "",
+			     len ? tag : "") >= REF_MAX)
+		return -1;
+	return 0;
+}
+
 bool ref_is_same(const char *a, const char *b)
 {
 	char x[REF_MAX];
@@ -89,10 +103,41 @@ bool ref_is_host(const char *text)
 {
 	const char *digits = id_digits(text);
 
-	if (digits && strlen(digits) >= 7 &&
+	if (digits && strlen(digits) >= 6 &&
 	    strncmp(host_id() + 7, digits, strlen(digits)) == 0)
 		return true;
 	return ref_is_same(text, "host");
+}
+
+bool ref_may_be_host(const char *text)
+{
+	const char *digits = id_digits(text);
+
+	return digits && strncmp(host_id() + 7, digits, strlen(digits)) == 0;
+}
+
+const char *platform_here(void)
+{
+	static const struct {
+		const char *machine, *name;
+	} names[] = { { "x86_64", "amd64" }, { "aarch64", "arm64" } };
+	static struct utsname u;
+
+	(void)uname(&u);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(names[i].machine, u.machine) == 0)
+			return names[i].name;
+	return u.machine;
+}
+
+bool platform_fits(const char *text)
+{
+	const char *have = platform_here();
+	const char *want = strncmp(text, "linux", 5) == 0 ? text + 5 : text;
+
+	want += *want == '/';
+	return !*want || (strncmp(want, have, strlen(have)) == 0 &&
+			  (!want[strlen(have)] || want[strlen(have)] == '/'));
 }
 
 bool container_name_check(const char *name)

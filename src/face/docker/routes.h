@@ -17,7 +17,6 @@ HANDLER(get_network);
 HANDLER(get_volumes);
 HANDLER(get_volume);
 HANDLER(get_plugin);
-HANDLER(get_plugins);
 /* create.c, inspect.c, list.c */
 HANDLER(post_create);
 HANDLER(get_container);

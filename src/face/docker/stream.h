@@ -77,4 +77,6 @@ struct sink wire_sink(struct wire *w);
  * connection. `w->feed` may come before or after.
  */
 void wire_open(struct wire *w, struct http_request *r, bool is_framed);
+/* Nothing more comes, and its feed is gone: ends when the client has all. */
+void wire_end(struct wire *w);
 void wire_free(struct wire *w); /* only before wire_open() */

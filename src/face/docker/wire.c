@@ -51,13 +51,16 @@ static size_t sink_write(void *arg, int stream, const char *data, size_t len)
 	return out_write(&w->out, stream, data, len);
 }
 
-static void sink_end(void *arg)
+void wire_end(struct wire *w)
 {
-	struct wire *w = arg;
-
 	w->feed = NULL;
 	w->has_ended = true;
 	maybe_end(w);
+}
+
+static void sink_end(void *arg)
+{
+	wire_end(arg);
 }
 
 struct sink wire_sink(struct wire *w)
@@ -83,9 +86,7 @@ static void detach(struct wire *w)
 {
 	if (w->feed)
 		feed_drop(w->feed);
-	w->feed = NULL;
-	w->has_ended = true;
-	maybe_end(w);
+	wire_end(w);
 }
 
 /* True when nothing of it is held any more. */

@@ -10,13 +10,17 @@
 
 #define EACH_MS 1000
 
-/* A line of a stream; false: the client does not read, it is left out. */
-static void put_line(struct http_request *r, struct buf *b)
+/* A line of a stream; false: the client does not read, it was not sent. */
+static bool put_line(struct http_request *r, struct buf *b)
 {
+	bool has_room;
+
 	(void)buf_puts(b, "\n");
-	if (!b->error && http_room(r) >= b->len + 32)
+	has_room = b->error || http_room(r) >= b->len + 32;
+	if (!b->error && has_room)
 		(void)http_write(r, b->data, b->len);
 	buf_done(b);
+	return has_room;
 }
 
 /* usage */
@@ -70,7 +74,7 @@ static void on_usage(void *arg, const struct box_usage *u,
 	buf_init(&b, 4096);
 	put_usage(&b, u);
 	if (s->follows)
-		put_line(s->r, &b);
+		(void)put_line(s->r, &b); /* or one sample less */
 	else
 		own_send(s->r, 200, &b);
 }
@@ -181,9 +185,10 @@ OWN_HANDLER(own_box_top)
 struct watching {
 	struct http_request *r;
 	struct watch *watch;
+	bool follows;
 };
 
-static void on_event(void *arg, const struct event *e)
+static bool on_event(void *arg, const struct event *e)
 {
 	struct watching *w = arg;
 	struct buf b;
@@ -198,7 +203,19 @@ static void on_event(void *arg, const struct event *e)
 	json_int(&j, "time_ms", e->time_ns / 1000000);
 	json_raw(&j, "attributes", e->attributes ? e->attributes : "{}");
 	json_close(&j, '}');
-	put_line(w->r, &b);
+	return put_line(w->r, &b);
+}
+
+/* The reader sets the pace; who is a thousand events behind is cut off. */
+static void go_on(void *data)
+{
+	struct watching *w = data;
+	int r = w->watch ? events_resume(w->watch) : 1;
+
+	if (r < 0)
+		http_cut(w->r);
+	else if (r > 0 && !w->follows)
+		http_end(w->r);
 }
 
 static void watching_gone(void *data)
@@ -224,12 +241,14 @@ OWN_HANDLER(own_events)
 		return;
 	}
 	w->r = r;
+	w->follows = own_flag(r, "follow", true);
 	http_set_data(r, w, watching_gone);
+	http_on_ready(r, go_on);
 	http_begin(r, 200, OWN_JSON, false);
 	w->watch = events_watch(
 		ctx, http_peer(r),
 		since < 0 ? 0 : MIN(since, INT64_MAX / 1000000) * 1000000 + 1,
 		on_event, w);
-	if (!own_flag(r, "follow", true))
-		http_end(r);
+	if (!w->follows)
+		go_on(w);
 }

@@ -62,7 +62,9 @@ static void fail(struct imaging *i, const struct err *err)
 		text += sizeof(ours) - 1;
 	(void)err_set(&e, err->code, "%s", text);
 	/* Not found, ambiguous, or in use; the text says which. */
-	if (e.code == STATUS_NO)
+	if (e.code == STATUS_NO && strstr(e.text, "belongs to another user"))
+		e.code = MGR_DENIED;
+	else if (e.code == STATUS_NO)
 		e.code = strstr(e.text, "in use") || strstr(e.text, "using")
 				 ? MGR_IS_RUNNING
 				 : MGR_NO_IMAGE;

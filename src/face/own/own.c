@@ -254,19 +254,9 @@ bool own_number(struct http_request *r, const char *name, int64_t other,
 
 int own_signal_of(const char *text)
 {
-	uint64_t n;
+	int s;
 
-	if (num_parse(text, SIGRTMAX, &n) == 0)
-		return (int)n;
-	if (strncasecmp(text, "SIG", 3) == 0)
-		text += 3;
-	for (int i = 1; i < SIGRTMAX; i++) {
-		const char *name = sigabbrev_np(i);
-
-		if (name && strcasecmp(name, text) == 0)
-			return i;
-	}
-	return 0;
+	return num_parse_signal(text, &s) < 0 ? 0 : s;
 }
 
 bool own_signal(struct http_request *r, int other, int *ret)

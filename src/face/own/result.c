@@ -23,6 +23,26 @@ static uint64_t number(const char *spec, const char *name, uint64_t other)
 	return n < 0 ? other : (uint64_t)n;
 }
 
+/* Its settings are under the names that a request has for them. */
+static void take_wall(struct cordon_spec *s, const char *json)
+{
+	static const char *const names[] = { "read_only", "tmpfs", "writable" };
+	char *network = own_doc_member(json, "network");
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char *value = own_doc_member(json, names[i]);
+		char *text = NULL;
+
+		if (value &&
+		    asprintf(&text, "{\"%s\":%s}", names[i], value) >= 0)
+			(void)cordon_spec_set_json(s, text, strlen(text), NULL);
+		free(text);
+		free(value);
+	}
+	s->has_network = network && strcmp(network, "\"allow\"") == 0;
+	free(network);
+}
+
 /* The limits that were in force, as the preparer told. */
 static void take_limits(struct cordon_spec *s, const struct run_facts *f)
 {
@@ -43,6 +63,11 @@ static void take_limits(struct cordon_spec *s, const struct run_facts *f)
 	s->cpu_period_us = 100000;
 	s->cpu_quota_us = (uint64_t)(own_doc_number(json, "cpus", 0.5) *
 				     100000);
+	s->total_us = number(json, "total_timeout_ms", 0) * 1000;
+	s->grace_us = number(json, "kill_grace_ms", 0) * 1000;
+	s->uid = (uint32_t)number(json, "uid", s->uid);
+	s->gid = (uint32_t)number(json, "gid", s->gid);
+	take_wall(s, json);
 	own_doc_list(json, "command", &s->command);
 }
 
@@ -120,7 +145,7 @@ char *own_result(const struct run_facts *f)
 		stream_take(&r->runs[0].out, f->out);
 		stream_take(&r->runs[0].err, f->err);
 		stream_take(&r->output, f->both);
-		message_truncation(&r->runs[0], &r->warnings);
+		message_truncation(r, &r->warnings);
 		text = cordon_result_json(r);
 	}
 	cordon_result_free(r);

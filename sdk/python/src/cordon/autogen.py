@@ -143,6 +143,28 @@ else:
             await self.stop()  # type: ignore[attr-defined]
 
 
+_NEVER = {"privileged": "a box never has privileges",
+          "cap_add": "a box never has a capability",
+          "device": "a box has no device of the host",
+          "devices": "a box has no device of the host",
+          "device_requests": "a box has no device of the host",
+          "gpus": "a box has no device of the host"}
+
+
+def _check_docker_args(named: Mapping[str, Any],
+                       words: Sequence[str]) -> None:
+    """By the same names as of the executor's own arguments."""
+    asked = dict(named)
+    for word in words:
+        name, _, value = str(word).partition("=")
+        if name.startswith("--"):
+            asked[name] = value not in ("false", "0")
+    for name, value in asked.items():
+        plain = name.lstrip("-").replace("-", "_")
+        if plain in _NEVER:
+            _refuse(plain, value, _NEVER[plain])
+
+
 def _refuse(name: str, value: Any, why: str) -> None:
     if value:
         raise ValueError(f"{name} is refused: {why}")
@@ -234,6 +256,7 @@ class DockerCommandLineCodeExecutor(_Base):
         _refuse("privileged", privileged, "a box never has privileges")
         _refuse("cap_add", cap_add, "a box never has a capability")
         _refuse("devices", devices, "a box has no device of the host")
+        _check_docker_args(extra_docker_args or {}, docker_args)
         _refuse("device_requests", device_requests,
                 "a box has no device of the host")
         _refuse("functions", functions, "function modules come later; put "
@@ -431,8 +454,9 @@ class DockerCommandLineCodeExecutor(_Base):
 
     def _must_run(self) -> AsyncBox:
         if self._box is None:
-            raise ValueError("Container is not running. Must first be started "
-                             "with either start or a context manager.")
+            raise ValueError("Container is not running: it must first be "
+                             "started with either start or a context "
+                             "manager.")
         return self._box
 
     # running
