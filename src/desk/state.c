@@ -77,15 +77,34 @@ void state_close(struct state *s)
 	fd_close(&s->fd);
 }
 
+/*
+ * Not a file that lost its name while it was opened: whoever closes the store
+ * last removes what SQLite keeps beside it.
+ */
+static int open_named(int dir, const char *name, int flags, struct stat *ret_st)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		int fd = openat(dir, name, flags, 0600);
+		int code = errno;
+
+		if (fd < 0)
+			return -code;
+		if (fstat(fd, ret_st) == 0 && ret_st->st_nlink > 0)
+			return fd;
+		(void)close(fd);
+	}
+	return -EBUSY;
+}
+
 int state_file(const struct state *s, const char *name, int flags,
 	       struct err *err)
 {
-	_cleanup_fd_ int fd = openat(
-		s->fd, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
 	struct stat st;
+	_cleanup_fd_ int fd = open_named(
+		s->fd, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, &st);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(err, errno, "open '%s/%.64s'", s->path, name);
+	if (fd < 0)
+		return err_errno(err, -fd, "open '%s/%.64s'", s->path, name);
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
 		return err_set(err, EPERM,
 			       "'%s/%.64s' is not a file of its own", s->path,

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 
@@ -17,6 +18,7 @@
 #include "desk/asker.h"
 #include "desk/request.h"
 #include "desk/rules.h"
+#include "desk/state.h"
 #include "desk/store.h"
 #include "base/visible.h"
 
@@ -364,6 +366,50 @@ TEST(store_of_concurrent_answers_exactly_one_wins)
 	use_place();
 	for (int round = 0; round < 60; round++)
 		one_round();
+	remove_place();
+}
+
+static void make_and_remove(const char *path)
+{
+	for (;;) {
+		(void)close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+		(void)unlink(path);
+	}
+}
+
+/* As SQLite's files go when another closes the store last. */
+TEST(store_files_may_go_while_they_are_opened)
+{
+	struct state s;
+	struct err err = { 0 };
+	char path[64];
+	int strange = 0;
+	int seen = 0;
+	pid_t pid;
+
+	use_place();
+	CHECK_INT(desk_state_open(&s, &err), 0);
+	(void)snprintf(path, sizeof(path), "%s/x", place);
+	pid = fork();
+	if (pid == 0)
+		make_and_remove(path);
+	for (int i = 0; i < 50000; i++) {
+		int fd = state_file(&s, "x", O_RDWR, &err);
+
+		seen += fd >= 0;
+		if (fd >= 0)
+			(void)close(fd);
+		else
+			strange += fd != -ENOENT;
+	}
+	CHECK(seen > 0);
+	CHECK_INT(strange, 0);
+	(void)kill(pid, SIGKILL);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	CHECK_INT(close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+	CHECK_INT(linkat(s.fd, "x", s.fd, "y", 0), 0);
+	CHECK_INT(state_file(&s, "x", O_RDWR, &err), -EPERM);
+	state_close(&s);
 	remove_place();
 }
 
