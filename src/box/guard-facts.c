@@ -216,12 +216,10 @@ static bool is_led_by(const char *path, const char *top)
  * Files of the policy itself. Directly in a writable directory they can be
  * covered; further down, a directory above them could be renamed.
  */
-static void look_at_policy(const struct mount_ask *ask,
-			   struct mount_facts *facts, struct request_mount *m)
+static void look_at_sources(const struct flat *f, struct mount_facts *facts,
+			    struct request_mount *m)
 {
-	const struct flat *f = ask->policy ? &ask->policy->flat : NULL;
-
-	for (size_t i = 0; f && i < f->n_sources; i++) {
+	for (size_t i = 0; i < f->n_sources; i++) {
 		const char *name = f->sources[i].name;
 		const char *slash = strrchr(name, '/');
 		struct stat st;
@@ -247,12 +245,34 @@ static void look_at_policy(const struct mount_ask *ask,
 				       "names (hard links)",
 				       name);
 	}
-	if (f && ask->is_rw && ask->policy_name &&
-	    is_led_by(ask->policy_name, facts->path))
+}
+
+static void look_at_way(const char *name, struct mount_facts *facts)
+{
+	if (is_led_by(name, facts->path))
 		(void)snprintf(facts->reason, sizeof(facts->reason),
 			       "the policy '%.150s' is found through a link in "
 			       "it",
-			       ask->policy_name);
+			       name);
+}
+
+static void look_at_policy(const struct mount_ask *ask,
+			   struct mount_facts *facts, struct request_mount *m)
+{
+	for (const struct policy *p = ask->policy; p; p = p->outer)
+		look_at_sources(&p->flat, facts, m);
+	if (ask->policy && ask->is_rw && ask->policy_name)
+		look_at_way(ask->policy_name, facts);
+	if (!ask->policies)
+		return;
+	m->is_policy |= path_is_below(m->path, ask->policies);
+	if (ask->is_rw)
+		look_at_way(ask->policies_name, facts);
+	if (path_is_below(ask->policies, m->path))
+		(void)snprintf(facts->reason, sizeof(facts->reason),
+			       "the policies '%.150s' lie in it; mount it "
+			       "read-only, or keep them elsewhere",
+			       ask->policies);
 }
 
 static void look_at_names(int fd, struct mount_facts *facts)

@@ -18,6 +18,8 @@ struct mount_ask {
 	bool is_rw;
 	const struct policy *policy; /* NULL: none */
 	const char *policy_name;     /* as it was given */
+	const char *policies;        /* a directory of others, without links, */
+	const char *policies_name;   /* and as it was given; NULL: none */
 	const char *state; /* Cordon's, without links; NULL: our own */
 };
 

@@ -104,7 +104,8 @@ static int look_at(const struct spec_bind *b, const struct mount_ask *ask,
 static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		      struct err *err)
 {
-	const char *state = g->by ? g->by->state : NULL;
+	const struct guard_by none = { 0 };
+	const struct guard_by *by = g->by ? g->by : &none;
 	struct cordon_spec *s = g->spec;
 	struct policy_request *req = &q->req;
 
@@ -115,12 +116,16 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 		return guard_no_memory(err);
 	for (size_t i = 0; i < s->n_binds; i++) {
 		struct spec_bind *b = &s->binds[i];
-		const struct mount_ask ask = { .source = b->source,
-					       .target = b->target,
-					       .is_rw = b->mode == BIND_RW,
-					       .policy = g->policy,
-					       .policy_name = g->policy_name,
-					       .state = state };
+		const struct mount_ask ask = {
+			.source = b->source,
+			.target = b->target,
+			.is_rw = b->mode == BIND_RW,
+			.policy = g->policy,
+			.policy_name = g->policy_name,
+			.policies = by->policies,
+			.policies_name = by->policies_name,
+			.state = by->state
+		};
 
 		if (look_at(b, &ask, &q->facts[i], &q->mounts[i], err) < 0) {
 			g->refused = REFUSED_INVALID;
@@ -140,11 +145,15 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 	}
 	req->n_mounts = s->n_binds;
 	if (s->workspace) {
-		const struct mount_ask ask = { .source = s->workspace,
-					       .target = "/workspace",
-					       .policy = g->policy,
-					       .policy_name = g->policy_name,
-					       .state = state };
+		const struct mount_ask ask = {
+			.source = s->workspace,
+			.target = "/workspace",
+			.policy = g->policy,
+			.policy_name = g->policy_name,
+			.policies = by->policies,
+			.policies_name = by->policies_name,
+			.state = by->state
+		};
 		size_t i = req->n_mounts++;
 
 		if (mount_look(&ask, &q->facts[i], &q->mounts[i], err) < 0) {
@@ -282,6 +291,23 @@ static int watch_dir(struct guard *g, const struct spec_bind *b,
 	return w->source ? 0 : guard_no_memory(err);
 }
 
+/* Its files, where they lie in that directory. */
+static int cover_policy(struct guard *g, const struct policy *p,
+			const struct spec_bind *b, struct err *err)
+{
+	for (size_t i = 0; i < p->flat.n_sources; i++) {
+		const char *name = p->flat.sources[i].name;
+		const char *slash = strrchr(name, '/');
+		size_t len = strlen(b->source);
+
+		if (slash && (size_t)(slash - name) == len &&
+		    strncmp(name, b->source, len) == 0 &&
+		    cover(g, b, slash + 1, BIND_RO, err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
 int guard_protect_dir(struct guard *g, const struct spec_bind *b,
 		      const char *given, struct err *err)
 {
@@ -308,16 +334,9 @@ int guard_protect_dir(struct guard *g, const struct spec_bind *b,
 			  err) < 0)
 			return -err->code;
 	}
-	for (size_t i = 0; g->policy && i < g->policy->flat.n_sources; i++) {
-		const char *name = g->policy->flat.sources[i].name;
-		const char *slash = strrchr(name, '/');
-		size_t len = strlen(b->source);
-
-		if (slash && (size_t)(slash - name) == len &&
-		    strncmp(name, b->source, len) == 0 &&
-		    cover(g, b, slash + 1, BIND_RO, err) < 0)
+	for (const struct policy *p = g->policy; p; p = p->outer)
+		if (cover_policy(g, p, b, err) < 0)
 			return -err->code;
-	}
 	return watch_dir(g, b, given, missing, err);
 }
 
@@ -494,11 +513,6 @@ static int take_policy(struct guard *g, const struct guard_by *by,
 	g->policy = by->policy;
 	if (by->policy_name && !(g->policy_name = strdup(by->policy_name)))
 		return guard_no_memory(err);
-	if (s->policy)
-		return guard_denied(
-			g, err,
-			"a request to the daemon cannot name a policy; "
-			"the daemon has its own");
 	if (s->n_copies > 0) {
 		g->refused = REFUSED_INVALID;
 		return err_set(err, EINVAL,

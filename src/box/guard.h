@@ -48,10 +48,13 @@ struct guard_watch {
  * directory that it stands in, no variable.
  */
 struct guard_by {
-	const struct policy *policy; /* must be there; stays the caller's */
+	/* Must be there; stays the caller's. What a request names, this is. */
+	const struct policy *policy;
 	const char *policy_name;
-	const char *state; /* the daemon's own, without links */
-	bool clamps;       /* numbers above a ceiling are lowered */
+	const char *policies;      /* a directory of others, without links, */
+	const char *policies_name; /* and as it was given; NULL: none */
+	const char *state;         /* the daemon's own, without links */
+	bool clamps;               /* numbers above a ceiling are lowered */
 	/*
 	 * Of a face that does so at all: what is above what a box has in any
 	 * case counts as well, and is lowered or denied (guard-lower.c).

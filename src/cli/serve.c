@@ -30,6 +30,10 @@ static const struct serve_flag {
 	{ "user", "NAME|UID",
 	  "whom the front runs as (cordon, if there is one)", AT(user) },
 	{ "policy", "FILE", "what decides: a file or a preset", AT(policy) },
+	{ "policies", "DIR",
+	  "NAME.yaml: policies that a request may name (policies/, beside the "
+	  "policy file)",
+	  AT(policies) },
 	{ "max-boxes", "N", "alive at once (512, which is the most)",
 	  AT(max_boxes) },
 	{ "ask-wait", "TIME",

@@ -116,9 +116,9 @@ static bool decide_numbers(struct decider *d)
  * Whether mount_roots names this very thing: for a directory with secrets or
  * a home, exactly; for a whole tree such as /etc, some directory in it.
  */
-static bool is_named(const struct policy *p, const char *path, const char *tree)
+static bool names(const struct policy *p, const char *path, const char *tree)
 {
-	for (size_t i = 0; p && i < p->mount_roots.n; i++) {
+	for (size_t i = 0; i < p->mount_roots.n; i++) {
 		const char *root = p->mount_roots.v[i];
 
 		if (tree ? path_is_below(root, tree) &&
@@ -127,6 +127,16 @@ static bool is_named(const struct policy *p, const char *path, const char *tree)
 			return true;
 	}
 	return false;
+}
+
+/* By each policy that holds. */
+static bool is_named(const struct policy *p, const char *path, const char *tree)
+{
+	bool is_so = p != NULL;
+
+	for (; is_so && p; p = p->outer)
+		is_so = names(p, path, tree);
+	return is_so;
 }
 
 /* As whoever asked for it calls it. */
@@ -200,12 +210,9 @@ static bool never_by_facts(struct decider *d, const struct request_mount *m)
 	return true;
 }
 
-static bool mount_is_given(struct decider *d, const struct request_mount *m)
+static bool mount_is_given_by(struct decider *d, const struct policy *p,
+			      const struct request_mount *m)
 {
-	const struct policy *p = d->p;
-
-	if (!p || m->is_declared)
-		return true;
 	for (size_t i = 0; i < p->n_mounts; i++)
 		if (strcmp(p->mounts[i].from, m->path) == 0 &&
 		    strcmp(p->mounts[i].to, m->target) == 0 &&
@@ -232,6 +239,16 @@ static bool mount_is_given(struct decider *d, const struct request_mount *m)
 		    "%s '%s' is not given: %s states neither "
 		    "sandbox.mount_roots nor this mount",
 		    word_of(m), m->source, file_of(p));
+}
+
+/* A policy's own mount is for the one above it one that is asked for. */
+static bool mount_is_given(struct decider *d, const struct request_mount *m)
+{
+	for (const struct policy *p = d->p; p; p = p->outer)
+		if (!(m->is_declared && p == d->p) &&
+		    !mount_is_given_by(d, p, m))
+			return false;
+	return true;
 }
 
 static bool decide_mounts(struct decider *d)

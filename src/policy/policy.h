@@ -4,9 +4,10 @@
 /*
  * A policy, typed.
  *
- * Made from the flat form by policy_parse(), never changed afterwards, freed
- * by policy_free(). Every string lives as long as the policy. Where a value
- * stands is kept with it, because a denial names file, line and rule.
+ * Made from the flat form by policy_parse(), changed by policy_narrow() alone
+ * and by nobody afterwards, freed by policy_free(). Every string lives as long
+ * as the policy. Where a value stands is kept with it, because a denial names
+ * file, line and rule.
  *
  * "Stated" and "empty" differ: a list that is stated and empty allows
  * nothing; one that is not stated says nothing, and decide.h knows what that
@@ -189,6 +190,8 @@ struct policy {
 	const struct policy_test *tests;
 	size_t n_tests;
 	struct policy_block *blocks; /* memory of all the above */
+	/* Whose ceiling holds as well (narrow.h); NULL: nobody's. */
+	const struct policy *outer;
 };
 
 /* NULL with *err: anything unexpected makes the whole policy invalid. */

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "policy/policy.h"
+#include "serve/named.h"
 #include "serve/orders.h"
 #include "serve/question.h"
 #include "serve/serve.h"
@@ -110,6 +111,7 @@ struct gate_child {
 	char run[33];
 	char box[65];
 	char face[17];
+	char policy[NAMED_NAME]; /* by name; "": the daemon's */
 };
 
 struct daemon;
@@ -121,6 +123,7 @@ struct gate_want {
 	char run[33];
 	char box[65];
 	char face[17];
+	char policy[NAMED_NAME];
 };
 
 /* For a preparer, which is answered in any case. */
@@ -154,6 +157,7 @@ struct daemon {
 	struct policy *policy;
 	char *policy_name;     /* absolute; NULL: a preset */
 	int64_t policy_loaded; /* seconds of the day */
+	struct named named;    /* under it, for who asks for one */
 	unsigned char sweep_key[SWEEP_KEY];
 	struct part parts[PARTS];
 	int front;  /* socket */
@@ -204,6 +208,12 @@ int child_settle(pid_t parent);
 int rules_load(struct daemon *d, struct err *err);
 /* Tells the front; -errno if it cannot be told. */
 int rules_tell(struct daemon *d);
+/*
+ * The policy of that name, NULL or "": the daemon's own. -errno as
+ * named_find().
+ */
+int rules_find(const struct daemon *d, const char *name,
+	       const struct policy **ret, struct err *err);
 /* Tells people, when it holds everywhere. */
 void rules_say(const struct daemon *d);
 /* The settings of the Docker face, as a member of a document. */

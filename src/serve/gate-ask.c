@@ -54,11 +54,10 @@ static const struct policy_host *find_rule(const struct policy *p,
 	return j.decision == DECISION_ASK ? j.rule : NULL;
 }
 
-static int write_document(const struct daemon *d, const struct gate_child *g,
+static int write_document(const struct policy *p, const struct gate_child *g,
 			  const struct policy_host *rule, const char *target,
 			  struct err *err)
 {
-	const struct policy *p = d->policy;
 	char at[300];
 	const struct approve_request req = {
 		.kind = "connection",
@@ -106,7 +105,7 @@ static struct question *find_place(struct daemon *d, const struct gate_child *g)
 }
 
 static int open_question(struct daemon *d, struct gate_child *g,
-			 const struct policy_host *rule,
+			 const struct policy *p, const struct policy_host *rule,
 			 const struct question_gate *of, struct err *err)
 {
 	struct question *q = find_place(d, g);
@@ -119,7 +118,7 @@ static int open_question(struct daemon *d, struct gate_child *g,
 		return err_set(err, EAGAIN,
 			       "too many connections of this box, of this "
 			       "user, or of all, wait for a person's answer");
-	text = write_document(d, g, rule, of->target, err);
+	text = write_document(p, g, rule, of->target, err);
 	if (text < 0)
 		return -err->code;
 	said = memfd_create("answer", MFD_CLOEXEC);
@@ -145,15 +144,18 @@ static int put_question(struct daemon *d, struct gate_child *g,
 				    .number = ask->head.number,
 				    .said = NO_FD };
 	const struct policy_host *rule = NULL;
+	const struct policy *p = NULL;
 
+	if (rules_find(d, g->policy, &p, err) < 0)
+		return -err->code;
 	if (g->uid == (uid_t)-1)
 		return err_set(err, EPERM, "nobody knows whose box it is");
 	if (name_target(ask, of.target, sizeof(of.target)) == 0)
-		rule = find_rule(d->policy, of.target);
+		rule = find_rule(p, of.target);
 	if (!rule)
 		return err_set(err, EPERM,
 			       "the policy in force does not ask about it");
-	return open_question(d, g, rule, &of, err);
+	return open_question(d, g, p, rule, &of, err);
 }
 
 int gate_ask_hear(struct daemon *d, struct gate_child *g)
@@ -228,9 +230,14 @@ void gate_ask_again(struct daemon *d)
 {
 	for (int i = 0; i < ALL_QUESTIONS; i++) {
 		struct question *q = &d->questions[i];
+		const struct policy *p = NULL;
+		struct err gone = { 0 };
 
-		if (q->pid > 0 && q->is_gates &&
-		    !find_rule(d->policy, q->of.target))
+		if (q->pid <= 0 || !q->is_gates)
+			continue;
+		if (q->of.gate)
+			(void)rules_find(d, q->of.gate->policy, &p, &gone);
+		if (!p || !find_rule(p, q->of.target))
 			question_end(q, "the policy was read again, and does "
 					"not ask about it");
 	}

@@ -88,6 +88,7 @@ static void take_texts(struct gate_child *g, const struct gate_want *want)
 	memcpy(g->run, want->run, sizeof(g->run) - 1);
 	memcpy(g->box, want->box, sizeof(g->box) - 1);
 	memcpy(g->face, want->face, sizeof(g->face) - 1);
+	memcpy(g->policy, want->policy, sizeof(g->policy) - 1);
 }
 
 /* The socket on which it asks: one end is ours alone, the other the gate's. */

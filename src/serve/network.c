@@ -90,6 +90,9 @@ static int ask_parent(void *arg, int client, int box, struct err *err)
 	(void)strcpy(want.run, n->of->run);
 	(void)strcpy(want.box, n->of->box);
 	(void)strcpy(want.face, n->of->face);
+	if (n->of->spec->policy)
+		(void)snprintf(want.policy, sizeof(want.policy), "%s",
+			       n->of->spec->policy);
 	if (io_send(n->sock, &want, sizeof(want), fds, 2) < 0 ||
 	    io_recv(n->sock, &end, sizeof(end), 0, more, &n_more) !=
 		    sizeof(end))

@@ -58,6 +58,7 @@ struct prep {
 	struct sweep_who who;
 	bool has_who;
 	struct request request;
+	const struct policy *policy; /* that decides */
 	struct guard guard;
 	struct prepared ready;
 	struct strv warnings;
@@ -235,16 +236,28 @@ static uint64_t take_times(struct cordon_spec *s)
 	return total;
 }
 
+/* The daemon's, or the one under it that is named. */
+static int find_policy(struct prep *t, struct err *err)
+{
+	int r = rules_find(t->p->d, t->request.spec->policy, &t->policy, err);
+
+	if (r < 0)
+		t->refused = r == -EPERM ? REFUSED_DENIED : REFUSED_INVALID;
+	return r;
+}
+
 static struct guard_by rules_for(struct prep *t)
 {
 	const struct daemon *d = t->p->d;
-	const struct policy *p = d->policy;
+	const struct policy *p = t->policy;
 	bool is_docker = strcmp(t->request.face, "docker") == 0;
 	const char *usual = is_docker ? "deny" : "allow";
 
 	return (struct guard_by){
 		.policy = p,
 		.policy_name = d->policy_name,
+		.policies = d->named.dir,
+		.policies_name = d->named.dir_name,
 		.state = d->state,
 		.clamps = t->request.clamp &&
 			  !says(&p->over_ceiling, "deny", "clamp"),
@@ -292,7 +305,10 @@ static int judge(struct prep *t, struct err *err)
 	uint64_t total;
 	int r;
 
-	turn_from_root(t, t->p->d->policy);
+	r = find_policy(t, err);
+	if (r < 0)
+		return r;
+	turn_from_root(t, t->policy);
 	total = take_times(s);
 	s->is_peer = t->p->d->is_root && t->peer != 0;
 	r = judge_once(t, err);

@@ -5,6 +5,10 @@
  * found as for `cordon run`, else the preset `daemon`. YAML is read by
  * cordon-desk (box/policy-load.h); preparers have the parsed form in the memory
  * that they are forked with.
+ *
+ * Under it are those that a request may name (named.h): the presets, and files
+ * of a directory: the one that is said, else `policies` beside the file in
+ * force.
  */
 
 #include <errno.h>
@@ -39,11 +43,43 @@ static char *absolute(const char *name)
 	return path;
 }
 
+/* Where files with a name are; NULL: nowhere. The caller frees it. */
+static int find_dir(const struct daemon *d, const char *file, char **ret,
+		    struct err *err)
+{
+	const char *slash = file ? strrchr(file, '/') : NULL;
+
+	*ret = NULL;
+	if (d->o->policies)
+		*ret = absolute(d->o->policies);
+	else if (!slash ||
+		 asprintf(ret, "%.*s/policies", (int)(slash - file), file) < 0)
+		return 0;
+	if (!*ret)
+		return err_set(err, ENOMEM, "out of memory");
+	if (!d->o->policies && access(*ret, F_OK) < 0 && errno == ENOENT) {
+		free(*ret);
+		*ret = NULL;
+	}
+	return 0;
+}
+
+static int load_named(const struct daemon *d, const char *file,
+		      const struct policy *p, struct named *ret,
+		      struct err *err)
+{
+	_cleanup_free_ char *dir = NULL;
+
+	return find_dir(d, file, &dir, err) < 0 ? -err->code
+						: named_load(ret, dir, p, err);
+}
+
 int rules_load(struct daemon *d, struct err *err)
 {
 	const char *given = d->o->policy ? d->o->policy
 					 : getenv("CORDON_POLICY");
 	_cleanup_free_ char *found = NULL;
+	struct named named;
 	struct policy *p = NULL;
 	char *name = NULL;
 
@@ -54,11 +90,33 @@ int rules_load(struct daemon *d, struct err *err)
 		policy_free(p);
 		return err_set(err, ENOMEM, "out of memory");
 	}
+	if (load_named(d, name, p, &named, err) < 0) {
+		policy_free(p);
+		free(name);
+		return -err->code;
+	}
+	named_done(&d->named);
 	policy_free(d->policy);
 	free(d->policy_name);
 	d->policy = p;
 	d->policy_name = name;
 	d->policy_loaded = (int64_t)time(NULL);
+	d->named = named;
+	return 0;
+}
+
+int rules_find(const struct daemon *d, const char *name,
+	       const struct policy **ret, struct err *err)
+{
+	const struct named_policy *found;
+
+	if (!name || !*name) {
+		*ret = d->policy;
+		return 0;
+	}
+	if (named_find(&d->named, name, &found, err) < 0)
+		return -err->code;
+	*ret = found->policy;
 	return 0;
 }
 
@@ -67,6 +125,10 @@ void rules_say(const struct daemon *d)
 	const struct flat_source *s = &d->policy->flat.sources[0];
 
 	say("policy: %s, sha256 %.12s", s->name, s->sha256);
+	for (size_t i = 0; i < d->named.n; i++)
+		if (d->named.v[i].file && !d->named.v[i].policy)
+			say("policy '%s' cannot be asked for by its name: %s",
+			    d->named.v[i].name, d->named.v[i].why.text);
 }
 
 /* docker.exec has no member of its own in struct policy: nobody else asks. */
@@ -75,6 +137,8 @@ static const char *word(const struct policy *p, const char *path,
 {
 	const struct flat_line *l = flat_get(&p->flat, path);
 
+	if (!l && p->outer)
+		l = flat_get(&p->outer->flat, path);
 	return l ? l->value : other;
 }
 
@@ -122,6 +186,11 @@ int rules_tell(struct daemon *d)
 	json_str(&j, "file", s->name);
 	json_str(&j, "sha256", s->sha256);
 	json_int(&j, "time", d->policy_loaded);
+	json_open(&j, "named", '[');
+	for (size_t i = 0; i < d->named.n; i++)
+		if (d->named.v[i].policy)
+			json_str(&j, NULL, d->named.v[i].name);
+	json_close(&j, ']');
 	rules_docker(&j, d->policy);
 	json_close(&j, '}');
 	doc = doc_seal(&text, &err);

@@ -12,6 +12,7 @@
  *	preparer.c  a request to two blobs, as the user who asked
  *	asking.c    it asks a person; question.c: the parent's part in that
  *	request.c   the request's document
+ *	named.c     policies that a request may name
  *	answer.c    the answer's document
  *	image.c     cordon-image, on behalf of the front
  *	clerk.c     the ledger
@@ -27,6 +28,7 @@ struct serve_options {
 	const char *mode;          /* of the sockets; NULL: 0660 */
 	const char *user;          /* of the front; NULL: as parts.h says */
 	const char *policy;        /* NULL: found, else the preset daemon */
+	const char *policies;      /* NULL: beside that file, if there */
 	const char *max_boxes;     /* NULL: the front's own default */
 	const char *ask_wait;      /* of Docker's clients; NULL: 45s */
 };

@@ -519,6 +519,16 @@ static void put_used(json_t *used, const struct box_view *v,
 			    json_integer((json_int_t)o->oom_kills));
 }
 
+/* The daemon's, or the one of that name under it. */
+static json_t *policy_of(const json_t *settings, const char *note)
+{
+	json_t *name = json_object_get(settings, "policy");
+
+	return name ? json_pack("{s:O,s:o}", "name", name, "under",
+				member_doc(note))
+		    : member_doc(note);
+}
+
 static json_t *ours(struct docker *d, const struct box *b,
 		    const struct box_view *v, json_t *extra, json_t *spec)
 {
@@ -528,14 +538,15 @@ static json_t *ours(struct docker *d, const struct box *b,
 	json_t *clamped = v->clamped ? json_loads(v->clamped, 0, NULL) : NULL;
 	json_t *used = json_object();
 	json_t *told = json_object_get(extra, "Warnings");
+	json_t *settings = member_doc(v->settings);
 
 	if (json_is_array(told))
 		warnings_of(v, told);
 	manager_look(d->m, &root, &m);
 	put_used(used, v, o);
 	return json_pack("{s:o,s:O,s:o,s:o,s:o,s:o,s:O}", "policy",
-			 member_doc(m.policy_note), "requested", extra,
-			 "settings", member_doc(v->settings), "clamped",
+			 policy_of(settings, m.policy_note), "requested", extra,
+			 "settings", settings, "clamped",
 			 clamped ? clamped : json_array(), "denials",
 			 denials_of(v->net), "resources_used", used,
 			 "effective", spec);

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/narrow.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "policy/decide.h"
+#include "policy/keys.h"
+#include "policy/network.h"
+#include "policy/values.h"
+
+static int looser(struct err *err, const char *fmt, ...) PRINTF(2, 3);
+static int looser(struct err *err, const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return err_set(err, EPERM, "%s", text);
+}
+
+static const char *name_of(const struct policy *p)
+{
+	return p->flat.sources[0].name;
+}
+
+/* ---- numbers and single words ---- */
+
+static int narrow_numbers(struct policy *p, const struct policy *o,
+			  struct err *err)
+{
+	for (int i = 0; i < POLICY_NUMBERS; i++) {
+		struct policy_value *have = &p->numbers[i];
+		const struct policy_value *top = &o->numbers[i];
+
+		if (top->is_stated && !have->is_stated)
+			*have = *top;
+		if (top->is_stated && have->value > top->value)
+			return looser(err,
+				      "sandbox.%s %s (%.80s:%u) is above %s "
+				      "(%.80s:%u)",
+				      policy_number_name((enum policy_number)i),
+				      have->text, have->at.file, have->at.line,
+				      top->text, top->at.file, top->at.line);
+	}
+	return 0;
+}
+
+/*
+ * Those that are no permission are the outer one's where they are not stated;
+ * one that is not given is never looser. `other` holds where the outer one does
+ * not state it: the tightest, if that depends on the face.
+ */
+static const struct word {
+	const char *path;
+	const char *other;
+} words[] = {
+	{ "sandbox.isolation", "native" },
+	{ "sandbox.read_only", "true" },
+	{ "network.connections", "256" },
+	{ "approvals.expire", "10m" },
+	{ "images.pull", "false" },
+	{ "docker.over_ceiling", "clamp" },
+	{ "docker.allow_root_inside", "false" },
+	{ "docker.bind_symlinks", "deny" },
+	{ "docker.exec.on_disconnect", "keep" },
+	{ "docker.exec.children", "keep" },
+	{ "docker.exec.shims", "true" },
+	{ "docker.exec.max_output", "none" },
+	{ "docker.log_max", "64m" },
+};
+
+static const struct grammar *grammar_at(const char *path)
+{
+	const struct grammar *g = &grammar_policy;
+	const char *at = path;
+
+	while (g && at) {
+		char part[64];
+
+		if (flat_part(at, part, sizeof(part), &at) < 0)
+			return NULL;
+		g = grammar_step(g, part);
+	}
+	return g;
+}
+
+static int narrow_words(struct policy *p, const struct policy *o,
+			struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		const char *path = words[i].path;
+		const struct grammar *g = grammar_at(path);
+		const struct flat_line *have = flat_get(&p->flat, path);
+		const struct flat_line *top = flat_get(&o->flat, path);
+		const char *most = top ? top->value : words[i].other;
+
+		if (have && (!g || grammar_compare(g, have->value, most) > 0))
+			return looser(err,
+				      "%s '%.60s' (%.80s:%u) is looser than "
+				      "'%.60s' of %.80s",
+				      path, have->value, have->file, have->line,
+				      most, name_of(o));
+	}
+	if (!p->isolation.text)
+		p->isolation = o->isolation;
+	if (!p->over_ceiling.text)
+		p->over_ceiling = o->over_ceiling;
+	if (!p->bind_symlinks.text)
+		p->bind_symlinks = o->bind_symlinks;
+	if (!p->connections.is_stated)
+		p->connections = o->connections;
+	if (!p->expire_us)
+		p->expire_us = o->expire_us;
+	return 0;
+}
+
+static int narrow_user(struct policy *p, const struct policy *o,
+		       struct err *err)
+{
+	uint32_t have[2] = { 0 };
+	uint32_t top[2] = { 0 };
+	bool may_root = o->allow_root_inside.text &&
+			strcmp(o->allow_root_inside.text, "true") == 0;
+
+	if (!p->user.text)
+		p->user = o->user;
+	if (!p->user.text)
+		return 0;
+	if (value_user(p->user.text, &have[0], &have[1]) < 0)
+		return looser(err, "sandbox.user cannot be read");
+	if (o->user.text && (value_user(o->user.text, &top[0], &top[1]) < 0 ||
+			     memcmp(have, top, sizeof(have)) != 0))
+		return looser(err, "sandbox.user is %.40s and %.40s in %.100s",
+			      p->user.text, o->user.text, name_of(o));
+	if (!o->user.text && (have[0] == 0 || have[1] == 0) && !may_root)
+		return looser(err,
+			      "sandbox.user is root, and %.100s has no "
+			      "docker.allow_root_inside",
+			      name_of(o));
+	return 0;
+}
+
+/* ---- lists of words ---- */
+
+static int miss(struct err *err, const char *what, const char *word,
+		const struct policy *without)
+{
+	return looser(err, "%s has '%.100s', and %.150s has not", what, word,
+		      name_of(without));
+}
+
+/* Every item of `a` is in `b`. */
+static int is_in(const struct policy_list *a, const struct policy_list *b,
+		 const char *what, const struct policy *of_b, struct err *err)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (!policy_list_has(b, a->v[i]))
+			return miss(err, what, a->v[i], of_b);
+	return 0;
+}
+
+/* More of them is tighter; what is not stated is the outer one's. */
+static int narrow_demands(struct policy *p, const struct policy *o,
+			  struct err *err)
+{
+	static const char *const usual[] = { "commands", NULL };
+	const struct policy_list kept = { .v = usual, .n = 1 };
+	const struct {
+		const char *what;
+		struct policy_list *have;
+		const struct policy_list *least;
+	} lists[] = {
+		{ "sandbox.require", &p->require, &o->require },
+		{ "approvals.always", &p->always, &o->always },
+		{ "ledger.redact", &p->redact, &o->redact },
+		{ "ledger.keep_text", &p->keep_text,
+		  o->keep_text.is_stated ? &o->keep_text : &kept },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		if (!lists[i].have->is_stated && lists[i].least->is_stated)
+			*lists[i].have = *lists[i].least;
+		if (lists[i].have->is_stated &&
+		    is_in(lists[i].least, lists[i].have, lists[i].what, p,
+			  err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
+/* Fewer of them is tighter; what is not stated is none. */
+static int narrow_permissions(struct policy *p, const struct policy *o,
+			      struct err *err)
+{
+	/* This one is no permission: not stated, it is all. */
+	if (!p->ask.is_stated)
+		p->ask = o->ask;
+	if (o->ask.is_stated &&
+	    is_in(&p->ask, &o->ask, "approvals.ask", o, err) < 0)
+		return -err->code;
+	if (is_in(&p->code_patterns, &o->code_patterns,
+		  "approvals.code_patterns", o, err) < 0 ||
+	    is_in(&p->env_from_host, &o->env_from_host, "sandbox.env_from_host",
+		  o, err) < 0)
+		return -err->code;
+	return is_in(&p->registries, &o->registries, "images.registries", o,
+		     err);
+}
+
+/* ---- the box ---- */
+
+/* Whether all images that `image`, which may be a glob, means are in the list.
+ */
+static bool gives_image(const struct policy_list *l, const char *image)
+{
+	bool is_glob = strpbrk(image, "*?[") != NULL;
+
+	if (!l->is_stated)
+		return strcmp(image, "host") == 0;
+	if (policy_list_has(l, image))
+		return true;
+	for (size_t i = 0; strcmp(image, "host") != 0 && i < l->n; i++)
+		if (is_glob ? strcmp(l->v[i], "*") == 0
+			    : fnmatch(l->v[i], image, FNM_NOESCAPE) == 0)
+			return true;
+	return false;
+}
+
+static int narrow_images(struct policy *p, const struct policy *o,
+			 struct err *err)
+{
+	if (!p->images.is_stated && !gives_image(&o->images, "host"))
+		return miss(err, "sandbox.images, not stated,", "host", o);
+	for (size_t i = 0; i < p->images.n; i++)
+		if (!gives_image(&o->images, p->images.v[i]))
+			return miss(err, "sandbox.images", p->images.v[i], o);
+	return 0;
+}
+
+/* As much of it as a request could have there. */
+static int check_place(const struct policy *o, const char *path, uint64_t size,
+		       struct err *err)
+{
+	const struct request_place place = { .path = path,
+					     .size = size,
+					     .is_stated = true };
+	const struct policy_request req = { .places = &place,
+					    .n_places = 1,
+					    .is_empty = true };
+	struct policy_verdict v;
+
+	policy_decide(o, &req, &v);
+	return v.decision == DECISION_DENY ? looser(err, "%.380s", v.why) : 0;
+}
+
+static int narrow_places(struct policy *p, const struct policy *o,
+			 struct err *err)
+{
+	if (!p->writable.is_stated)
+		p->writable = o->writable;
+	for (size_t i = 0; i < p->writable.n; i++)
+		if (check_place(o, p->writable.v[i], 0, err) < 0)
+			return -err->code;
+	for (size_t i = 0; i < p->n_tmpfs; i++)
+		if (check_place(o, p->tmpfs[i].name, p->tmpfs[i].size, err) < 0)
+			return -err->code;
+	/* What is bounded there is bounded here. */
+	for (size_t i = 0; i < o->n_tmpfs; i++) {
+		const char *path = o->tmpfs[i].name;
+		bool is_bounded = !policy_may_write(p, path);
+
+		for (size_t k = 0; k < p->n_tmpfs; k++)
+			is_bounded |= strcmp(p->tmpfs[k].name, path) == 0;
+		if (!is_bounded)
+			return looser(err,
+				      "sandbox.tmpfs does not bound '%.100s', "
+				      "which %.100s:%u does",
+				      path, o->tmpfs[i].at.file,
+				      o->tmpfs[i].at.line);
+	}
+	return 0;
+}
+
+/* What is mounted is judged by both, when it is known (decide.c). */
+static int narrow_roots(struct policy *p, const struct policy *o,
+			struct err *err)
+{
+	for (size_t i = 0; i < p->mount_roots.n; i++) {
+		bool is_below = false;
+
+		for (size_t k = 0; k < o->mount_roots.n; k++)
+			is_below |= path_is_below(p->mount_roots.v[i],
+						  o->mount_roots.v[k]);
+		if (!is_below)
+			return miss(err, "sandbox.mount_roots",
+				    p->mount_roots.v[i], o);
+	}
+	return 0;
+}
+
+static int narrow_env(struct policy *p, const struct policy *o, struct err *err)
+{
+	if (p->n_env == 0) {
+		p->env = o->env;
+		p->n_env = o->n_env;
+	}
+	for (size_t i = 0; i < p->n_env; i++) {
+		const struct policy_pair *e = &p->env[i];
+		const struct policy_pair *top = NULL;
+
+		for (size_t k = 0; k < o->n_env; k++)
+			if (strcmp(o->env[k].name, e->name) == 0)
+				top = &o->env[k];
+		/* A variable can go around a list of commands. */
+		if (top ? strcmp(top->value, e->value) != 0 : o->has_commands)
+			return looser(err,
+				      "sandbox.env gives '%.60s' a value that "
+				      "%.100s does not",
+				      e->name, name_of(o));
+	}
+	for (size_t k = 0; k < o->n_env; k++) {
+		bool is_there = false;
+
+		for (size_t i = 0; i < p->n_env; i++)
+			is_there |= strcmp(p->env[i].name, o->env[k].name) == 0;
+		if (!is_there)
+			return looser(err,
+				      "sandbox.env has no '%.60s', which "
+				      "%.100s fixes",
+				      o->env[k].name, name_of(o));
+	}
+	return 0;
+}
+
+/* ---- commands ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_words(const char *const *a, const char *const *b)
+{
+	if (!a || !b)
+		return a == b;
+	while (*a && *b && strcmp(*a, *b) == 0) {
+		a++;
+		b++;
+	}
+	return !*a && !*b;
+}
+
+static bool has_rule(const struct command_rule *rules, size_t n,
+		     const struct command_rule *r)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(rules[i].name, r->name) == 0 &&
+		    same_words(rules[i].sub, r->sub) &&
+		    same_words(rules[i].flags, r->flags) &&
+		    rules[i].operands == r->operands &&
+		    same_text(rules[i].script, r->script))
+			return true;
+	return false;
+}
+
+static const char *base_name(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+
+	return slash ? slash + 1 : program;
+}
+
+static bool permits(const struct command_rule *rules, size_t n,
+		    const char *program)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(base_name(rules[i].name), base_name(program)) == 0)
+			return true;
+	return false;
+}
+
+/* What the outer one restricts is restricted, or cannot be had at all. */
+static bool keeps(const struct command_rules *a, const struct command_rule *r,
+		  bool asks)
+{
+	if (has_rule(a->deny, a->n_deny, r) ||
+	    (asks && has_rule(a->ask, a->n_ask, r)))
+		return true;
+	return !a->ask_otherwise && !permits(a->allow, a->n_allow, r->name) &&
+	       !permits(a->ask, a->n_ask, r->name);
+}
+
+static int narrow_commands(struct policy *p, const struct policy *o,
+			   struct err *err)
+{
+	const struct command_rules *a = &p->commands;
+	const struct command_rules *b = &o->commands;
+
+	if (!o->has_commands)
+		return 0;
+	if (!p->has_commands)
+		return looser(err,
+			      "it states no commands, and %.100s:%u lists them",
+			      o->commands_at.file, o->commands_at.line);
+	if (a->ask_otherwise && !b->ask_otherwise)
+		return looser(err,
+			      "commands.otherwise is 'ask', and 'deny' in "
+			      "%.100s",
+			      name_of(o));
+	for (size_t i = 0; i < a->n_allow; i++)
+		if (!has_rule(b->allow, b->n_allow, &a->allow[i]))
+			return miss(err, "commands.allow", a->allow[i].name, o);
+	for (size_t i = 0; i < a->n_ask; i++)
+		if (!has_rule(b->ask, b->n_ask, &a->ask[i]) &&
+		    !has_rule(b->allow, b->n_allow, &a->ask[i]))
+			return miss(err, "commands.ask", a->ask[i].name, o);
+	for (size_t i = 0; i < b->n_ask; i++)
+		if (!keeps(a, &b->ask[i], true))
+			return looser(err,
+				      "'%.60s' does not ask, as it does "
+				      "in %.100s",
+				      b->ask[i].name, name_of(o));
+	for (size_t i = 0; i < b->n_deny; i++)
+		if (!keeps(a, &b->deny[i], false))
+			return looser(err,
+				      "'%.60s' is not denied, as it is in "
+				      "%.100s",
+				      b->deny[i].name, name_of(o));
+	return 0;
+}
+
+/* ---- the network ---- */
+
+static bool has_port(const struct policy_host *h, uint16_t port)
+{
+	for (size_t i = 0; i < h->n_ports; i++)
+		if (h->ports[i] == port)
+			return true;
+	return false;
+}
+
+static bool ports_are_in(const struct policy_host *a,
+			 const struct policy_host *b)
+{
+	for (size_t i = 0; i < a->n_ports; i++)
+		if (!has_port(b, a->ports[i]))
+			return false;
+	return true;
+}
+
+/* What is not stated is everything. */
+static bool words_are_in(const struct policy_list *a,
+			 const struct policy_list *b)
+{
+	if (!b->is_stated)
+		return true;
+	for (size_t i = 0; i < a->n; i++)
+		if (!policy_list_has(b, a->v[i]))
+			return false;
+	return a->is_stated;
+}
+
+static bool same_secret(const struct policy_host *a,
+			const struct policy_host *b)
+{
+	return !a->secret_env ||
+	       (same_text(a->secret_env, b->secret_env) &&
+		same_text(a->secret_header, b->secret_header) &&
+		same_text(a->secret_format, b->secret_format) &&
+		same_text(a->secret_query, b->secret_query) &&
+		same_text(a->secret_body, b->secret_body));
+}
+
+/* Of both, 0 is no ceiling. */
+static bool is_at_most(uint64_t a, uint64_t b)
+{
+	return b == 0 || (a != 0 && a <= b);
+}
+
+static bool rate_is_at_most(const struct policy_host *a,
+			    const struct policy_host *b)
+{
+	return b->rate == 0 || (a->rate != 0 && a->rate <= b->rate &&
+				a->rate_seconds >= b->rate_seconds);
+}
+
+/* What is counted for all hosts of a rule cannot be given to each of them. */
+static bool has_quota(const struct policy_host *h)
+{
+	return h->has_bytes || h->connections || h->rate;
+}
+
+static bool host_is_in(const struct policy_host *a, const struct policy_host *b)
+{
+	return (has_quota(b) ? strcmp(a->host, b->host) == 0
+			     : network_covers(b->host, a->host)) &&
+	       ports_are_in(a, b) && words_are_in(&a->methods, &b->methods) &&
+	       words_are_in(&a->paths, &b->paths) && same_secret(a, b) &&
+	       (!b->has_bytes || (a->has_bytes && a->bytes <= b->bytes)) &&
+	       is_at_most(a->connections, b->connections) &&
+	       rate_is_at_most(a, b);
+}
+
+static bool overlap(const struct policy_host *a, const struct policy_host *b)
+{
+	bool same_port = false;
+
+	for (size_t i = 0; i < a->n_ports; i++)
+		same_port |= has_port(b, a->ports[i]);
+	return same_port && (network_covers(a->host, b->host) ||
+			     network_covers(b->host, a->host));
+}
+
+static bool overlaps_any(const struct policy *p, const struct policy_host *h)
+{
+	for (size_t i = 0; i < p->n_allow_hosts; i++)
+		if (overlap(&p->allow_hosts[i], h))
+			return true;
+	return false;
+}
+
+/*
+ * Which of several rules counts depends on their order, and several may count
+ * together. So these are the other's, or parts of them, in its order; and of
+ * the other's only such are missing as have nothing to do with them.
+ */
+static int narrow_allowed(const struct policy *p, const struct policy *o,
+			  struct err *err)
+{
+	size_t at = 0;
+
+	for (size_t k = 0; k < o->n_allow_hosts; k++) {
+		const struct policy_host *h = &o->allow_hosts[k];
+		size_t first = at;
+
+		while (at < p->n_allow_hosts &&
+		       host_is_in(&p->allow_hosts[at], h) &&
+		       !(at > first && has_quota(h)))
+			at++;
+		if (at == first && overlaps_any(p, h))
+			return looser(err,
+				      "network.allow is not the rules of "
+				      "%.100s, or narrower, in their order: "
+				      "'%.100s' (line %u)",
+				      h->at.file, h->host, h->at.line);
+	}
+	return at == p->n_allow_hosts
+		       ? 0
+		       : miss(err, "network.allow", p->allow_hosts[at].host, o);
+}
+
+static bool any_has(const struct policy_host *rules, size_t n,
+		    const struct policy_host *h)
+{
+	for (size_t i = 0; i < n; i++)
+		if (host_is_in(h, &rules[i]))
+			return true;
+	return false;
+}
+
+static int narrow_asked(const struct policy *p, const struct policy *o,
+			struct err *err)
+{
+	for (size_t i = 0; i < p->n_ask_hosts; i++)
+		if (!any_has(o->ask_hosts, o->n_ask_hosts, &p->ask_hosts[i]) &&
+		    !any_has(o->allow_hosts, o->n_allow_hosts,
+			     &p->ask_hosts[i]))
+			return miss(err, "network.ask", p->ask_hosts[i].host,
+				    o);
+	for (size_t k = 0; k < o->n_ask_hosts; k++) {
+		const struct policy_host *h = &o->ask_hosts[k];
+		bool is_asked = !overlaps_any(p, h);
+
+		for (size_t i = 0; i < p->n_ask_hosts; i++)
+			is_asked |= strcmp(p->ask_hosts[i].host, h->host) ==
+					    0 &&
+				    ports_are_in(h, &p->ask_hosts[i]);
+		if (!is_asked)
+			return looser(err,
+				      "network.ask has no '%.100s', which "
+				      "%.100s asks about",
+				      h->host, name_of(o));
+	}
+	return 0;
+}
+
+static bool same_resolve(const struct policy *p, const struct policy *o)
+{
+	bool is_same = p->n_resolve == o->n_resolve;
+
+	/* Both are in the order of their names. */
+	for (size_t i = 0; is_same && i < p->n_resolve; i++)
+		is_same = strcmp(p->resolve[i].name, o->resolve[i].name) == 0 &&
+			  strcmp(p->resolve[i].value, o->resolve[i].value) == 0;
+	return is_same;
+}
+
+static int narrow_network(struct policy *p, const struct policy *o,
+			  struct err *err)
+{
+	if (p->n_allow_hosts == 0 && p->n_ask_hosts == 0)
+		return 0;
+	if (!p->ca.text)
+		p->ca = o->ca;
+	if (!same_text(p->ca.text, o->ca.text) || !same_resolve(p, o))
+		return looser(err, "network.%s is not that of %.100s",
+			      same_resolve(p, o) ? "ca" : "resolve",
+			      name_of(o));
+	return narrow_allowed(p, o, err) < 0 ? -err->code
+					     : narrow_asked(p, o, err);
+}
+
+int policy_narrow(struct policy *p, const struct policy *outer, struct err *err)
+{
+	static int (*const steps[])(struct policy *, const struct policy *,
+				    struct err *) = {
+		narrow_numbers,  narrow_words,       narrow_user,
+		narrow_demands,  narrow_permissions, narrow_images,
+		narrow_roots,    narrow_places,      narrow_env,
+		narrow_commands, narrow_network,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (steps[i](p, outer, err) < 0)
+			return -err->code;
+	p->outer = outer;
+	return 0;
+}
