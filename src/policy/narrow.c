@@ -10,11 +10,10 @@
 #include "base/util.h"
 #include "policy/decide.h"
 #include "policy/keys.h"
-#include "policy/network.h"
+#include "policy/narrow-parts.h"
 #include "policy/values.h"
 
-static int looser(struct err *err, const char *fmt, ...) PRINTF(2, 3);
-static int looser(struct err *err, const char *fmt, ...)
+int narrow_looser(struct err *err, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -25,7 +24,7 @@ static int looser(struct err *err, const char *fmt, ...)
 	return err_set(err, EPERM, "%s", text);
 }
 
-static const char *name_of(const struct policy *p)
+const char *narrow_name(const struct policy *p)
 {
 	return p->flat.sources[0].name;
 }
@@ -42,12 +41,13 @@ static int narrow_numbers(struct policy *p, const struct policy *o,
 		if (top->is_stated && !have->is_stated)
 			*have = *top;
 		if (top->is_stated && have->value > top->value)
-			return looser(err,
-				      "sandbox.%s %s (%.80s:%u) is above %s "
-				      "(%.80s:%u)",
-				      policy_number_name((enum policy_number)i),
-				      have->text, have->at.file, have->at.line,
-				      top->text, top->at.file, top->at.line);
+			return narrow_looser(
+				err,
+				"sandbox.%s %s (%.80s:%u) is above %s "
+				"(%.80s:%u)",
+				policy_number_name((enum policy_number)i),
+				have->text, have->at.file, have->at.line,
+				top->text, top->at.file, top->at.line);
 	}
 	return 0;
 }
@@ -102,11 +102,12 @@ static int narrow_words(struct policy *p, const struct policy *o,
 		const char *most = top ? top->value : words[i].other;
 
 		if (have && (!g || grammar_compare(g, have->value, most) > 0))
-			return looser(err,
-				      "%s '%.60s' (%.80s:%u) is looser than "
-				      "'%.60s' of %.80s",
-				      path, have->value, have->file, have->line,
-				      most, name_of(o));
+			return narrow_looser(
+				err,
+				"%s '%.60s' (%.80s:%u) is looser than "
+				"'%.60s' of %.80s",
+				path, have->value, have->file, have->line, most,
+				narrow_name(o));
 	}
 	if (!p->isolation.text)
 		p->isolation = o->isolation;
@@ -134,26 +135,27 @@ static int narrow_user(struct policy *p, const struct policy *o,
 	if (!p->user.text)
 		return 0;
 	if (value_user(p->user.text, &have[0], &have[1]) < 0)
-		return looser(err, "sandbox.user cannot be read");
+		return narrow_looser(err, "sandbox.user cannot be read");
 	if (o->user.text && (value_user(o->user.text, &top[0], &top[1]) < 0 ||
 			     memcmp(have, top, sizeof(have)) != 0))
-		return looser(err, "sandbox.user is %.40s and %.40s in %.100s",
-			      p->user.text, o->user.text, name_of(o));
+		return narrow_looser(
+			err, "sandbox.user is %.40s and %.40s in %.100s",
+			p->user.text, o->user.text, narrow_name(o));
 	if (!o->user.text && (have[0] == 0 || have[1] == 0) && !may_root)
-		return looser(err,
-			      "sandbox.user is root, and %.100s has no "
-			      "docker.allow_root_inside",
-			      name_of(o));
+		return narrow_looser(err,
+				     "sandbox.user is root, and %.100s has no "
+				     "docker.allow_root_inside",
+				     narrow_name(o));
 	return 0;
 }
 
 /* ---- lists of words ---- */
 
-static int miss(struct err *err, const char *what, const char *word,
+int narrow_miss(struct err *err, const char *what, const char *word,
 		const struct policy *without)
 {
-	return looser(err, "%s has '%.100s', and %.150s has not", what, word,
-		      name_of(without));
+	return narrow_looser(err, "%s has '%.100s', and %.150s has not", what,
+			     word, narrow_name(without));
 }
 
 /* Every item of `a` is in `b`. */
@@ -162,7 +164,7 @@ static int is_in(const struct policy_list *a, const struct policy_list *b,
 {
 	for (size_t i = 0; i < a->n; i++)
 		if (!policy_list_has(b, a->v[i]))
-			return miss(err, what, a->v[i], of_b);
+			return narrow_miss(err, what, a->v[i], of_b);
 	return 0;
 }
 
@@ -237,10 +239,12 @@ static int narrow_images(struct policy *p, const struct policy *o,
 			 struct err *err)
 {
 	if (!p->images.is_stated && !gives_image(&o->images, "host"))
-		return miss(err, "sandbox.images, not stated,", "host", o);
+		return narrow_miss(err, "sandbox.images, not stated,", "host",
+				   o);
 	for (size_t i = 0; i < p->images.n; i++)
 		if (!gives_image(&o->images, p->images.v[i]))
-			return miss(err, "sandbox.images", p->images.v[i], o);
+			return narrow_miss(err, "sandbox.images",
+					   p->images.v[i], o);
 	return 0;
 }
 
@@ -257,7 +261,8 @@ static int check_place(const struct policy *o, const char *path, uint64_t size,
 	struct policy_verdict v;
 
 	policy_decide(o, &req, &v);
-	return v.decision == DECISION_DENY ? looser(err, "%.380s", v.why) : 0;
+	return v.decision == DECISION_DENY ? narrow_looser(err, "%.380s", v.why)
+					   : 0;
 }
 
 static int narrow_places(struct policy *p, const struct policy *o,
@@ -279,11 +284,11 @@ static int narrow_places(struct policy *p, const struct policy *o,
 		for (size_t k = 0; k < p->n_tmpfs; k++)
 			is_bounded |= strcmp(p->tmpfs[k].name, path) == 0;
 		if (!is_bounded)
-			return looser(err,
-				      "sandbox.tmpfs does not bound '%.100s', "
-				      "which %.100s:%u does",
-				      path, o->tmpfs[i].at.file,
-				      o->tmpfs[i].at.line);
+			return narrow_looser(
+				err,
+				"sandbox.tmpfs does not bound '%.100s', "
+				"which %.100s:%u does",
+				path, o->tmpfs[i].at.file, o->tmpfs[i].at.line);
 	}
 	return 0;
 }
@@ -299,8 +304,8 @@ static int narrow_roots(struct policy *p, const struct policy *o,
 			is_below |= path_is_below(p->mount_roots.v[i],
 						  o->mount_roots.v[k]);
 		if (!is_below)
-			return miss(err, "sandbox.mount_roots",
-				    p->mount_roots.v[i], o);
+			return narrow_miss(err, "sandbox.mount_roots",
+					   p->mount_roots.v[i], o);
 	}
 	return 0;
 }
@@ -320,10 +325,11 @@ static int narrow_env(struct policy *p, const struct policy *o, struct err *err)
 				top = &o->env[k];
 		/* A variable can go around a list of commands. */
 		if (top ? strcmp(top->value, e->value) != 0 : o->has_commands)
-			return looser(err,
-				      "sandbox.env gives '%.60s' a value that "
-				      "%.100s does not",
-				      e->name, name_of(o));
+			return narrow_looser(
+				err,
+				"sandbox.env gives '%.60s' a value that "
+				"%.100s does not",
+				e->name, narrow_name(o));
 	}
 	for (size_t k = 0; k < o->n_env; k++) {
 		bool is_there = false;
@@ -331,17 +337,18 @@ static int narrow_env(struct policy *p, const struct policy *o, struct err *err)
 		for (size_t i = 0; i < p->n_env; i++)
 			is_there |= strcmp(p->env[i].name, o->env[k].name) == 0;
 		if (!is_there)
-			return looser(err,
-				      "sandbox.env has no '%.60s', which "
-				      "%.100s fixes",
-				      o->env[k].name, name_of(o));
+			return narrow_looser(
+				err,
+				"sandbox.env has no '%.60s', which "
+				"%.100s fixes",
+				o->env[k].name, narrow_name(o));
 	}
 	return 0;
 }
 
 /* ---- commands ---- */
 
-static bool same_text(const char *a, const char *b)
+bool narrow_same(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -365,7 +372,7 @@ static bool has_rule(const struct command_rule *rules, size_t n,
 		    same_words(rules[i].sub, r->sub) &&
 		    same_words(rules[i].flags, r->flags) &&
 		    rules[i].operands == r->operands &&
-		    same_text(rules[i].script, r->script))
+		    narrow_same(rules[i].script, r->script))
 			return true;
 	return false;
 }
@@ -406,215 +413,38 @@ static int narrow_commands(struct policy *p, const struct policy *o,
 	if (!o->has_commands)
 		return 0;
 	if (!p->has_commands)
-		return looser(err,
-			      "it states no commands, and %.100s:%u lists them",
-			      o->commands_at.file, o->commands_at.line);
+		return narrow_looser(
+			err, "it states no commands, and %.100s:%u lists them",
+			o->commands_at.file, o->commands_at.line);
 	if (a->ask_otherwise && !b->ask_otherwise)
-		return looser(err,
-			      "commands.otherwise is 'ask', and 'deny' in "
-			      "%.100s",
-			      name_of(o));
+		return narrow_looser(
+			err,
+			"commands.otherwise is 'ask', and 'deny' in "
+			"%.100s",
+			narrow_name(o));
 	for (size_t i = 0; i < a->n_allow; i++)
 		if (!has_rule(b->allow, b->n_allow, &a->allow[i]))
-			return miss(err, "commands.allow", a->allow[i].name, o);
+			return narrow_miss(err, "commands.allow",
+					   a->allow[i].name, o);
 	for (size_t i = 0; i < a->n_ask; i++)
 		if (!has_rule(b->ask, b->n_ask, &a->ask[i]) &&
 		    !has_rule(b->allow, b->n_allow, &a->ask[i]))
-			return miss(err, "commands.ask", a->ask[i].name, o);
+			return narrow_miss(err, "commands.ask", a->ask[i].name,
+					   o);
 	for (size_t i = 0; i < b->n_ask; i++)
 		if (!keeps(a, &b->ask[i], true))
-			return looser(err,
-				      "'%.60s' does not ask, as it does "
-				      "in %.100s",
-				      b->ask[i].name, name_of(o));
+			return narrow_looser(err,
+					     "'%.60s' does not ask, as it does "
+					     "in %.100s",
+					     b->ask[i].name, narrow_name(o));
 	for (size_t i = 0; i < b->n_deny; i++)
 		if (!keeps(a, &b->deny[i], false))
-			return looser(err,
-				      "'%.60s' is not denied, as it is in "
-				      "%.100s",
-				      b->deny[i].name, name_of(o));
+			return narrow_looser(
+				err,
+				"'%.60s' is not denied, as it is in "
+				"%.100s",
+				b->deny[i].name, narrow_name(o));
 	return 0;
-}
-
-/* ---- the network ---- */
-
-static bool has_port(const struct policy_host *h, uint16_t port)
-{
-	for (size_t i = 0; i < h->n_ports; i++)
-		if (h->ports[i] == port)
-			return true;
-	return false;
-}
-
-static bool ports_are_in(const struct policy_host *a,
-			 const struct policy_host *b)
-{
-	for (size_t i = 0; i < a->n_ports; i++)
-		if (!has_port(b, a->ports[i]))
-			return false;
-	return true;
-}
-
-/* What is not stated is everything. */
-static bool words_are_in(const struct policy_list *a,
-			 const struct policy_list *b)
-{
-	if (!b->is_stated)
-		return true;
-	for (size_t i = 0; i < a->n; i++)
-		if (!policy_list_has(b, a->v[i]))
-			return false;
-	return a->is_stated;
-}
-
-static bool same_secret(const struct policy_host *a,
-			const struct policy_host *b)
-{
-	return !a->secret_env ||
-	       (same_text(a->secret_env, b->secret_env) &&
-		same_text(a->secret_header, b->secret_header) &&
-		same_text(a->secret_format, b->secret_format) &&
-		same_text(a->secret_query, b->secret_query) &&
-		same_text(a->secret_body, b->secret_body));
-}
-
-/* Of both, 0 is no ceiling. */
-static bool is_at_most(uint64_t a, uint64_t b)
-{
-	return b == 0 || (a != 0 && a <= b);
-}
-
-static bool rate_is_at_most(const struct policy_host *a,
-			    const struct policy_host *b)
-{
-	return b->rate == 0 || (a->rate != 0 && a->rate <= b->rate &&
-				a->rate_seconds >= b->rate_seconds);
-}
-
-/* What is counted for all hosts of a rule cannot be given to each of them. */
-static bool has_quota(const struct policy_host *h)
-{
-	return h->has_bytes || h->connections || h->rate;
-}
-
-static bool host_is_in(const struct policy_host *a, const struct policy_host *b)
-{
-	return (has_quota(b) ? strcmp(a->host, b->host) == 0
-			     : network_covers(b->host, a->host)) &&
-	       ports_are_in(a, b) && words_are_in(&a->methods, &b->methods) &&
-	       words_are_in(&a->paths, &b->paths) && same_secret(a, b) &&
-	       (!b->has_bytes || (a->has_bytes && a->bytes <= b->bytes)) &&
-	       is_at_most(a->connections, b->connections) &&
-	       rate_is_at_most(a, b);
-}
-
-static bool overlap(const struct policy_host *a, const struct policy_host *b)
-{
-	bool same_port = false;
-
-	for (size_t i = 0; i < a->n_ports; i++)
-		same_port |= has_port(b, a->ports[i]);
-	return same_port && (network_covers(a->host, b->host) ||
-			     network_covers(b->host, a->host));
-}
-
-static bool overlaps_any(const struct policy *p, const struct policy_host *h)
-{
-	for (size_t i = 0; i < p->n_allow_hosts; i++)
-		if (overlap(&p->allow_hosts[i], h))
-			return true;
-	return false;
-}
-
-/*
- * Which of several rules counts depends on their order, and several may count
- * together. So these are the other's, or parts of them, in its order; and of
- * the other's only such are missing as have nothing to do with them.
- */
-static int narrow_allowed(const struct policy *p, const struct policy *o,
-			  struct err *err)
-{
-	size_t at = 0;
-
-	for (size_t k = 0; k < o->n_allow_hosts; k++) {
-		const struct policy_host *h = &o->allow_hosts[k];
-		size_t first = at;
-
-		while (at < p->n_allow_hosts &&
-		       host_is_in(&p->allow_hosts[at], h) &&
-		       !(at > first && has_quota(h)))
-			at++;
-		if (at == first && overlaps_any(p, h))
-			return looser(err,
-				      "network.allow is not the rules of "
-				      "%.100s, or narrower, in their order: "
-				      "'%.100s' (line %u)",
-				      h->at.file, h->host, h->at.line);
-	}
-	return at == p->n_allow_hosts
-		       ? 0
-		       : miss(err, "network.allow", p->allow_hosts[at].host, o);
-}
-
-static bool any_has(const struct policy_host *rules, size_t n,
-		    const struct policy_host *h)
-{
-	for (size_t i = 0; i < n; i++)
-		if (host_is_in(h, &rules[i]))
-			return true;
-	return false;
-}
-
-static int narrow_asked(const struct policy *p, const struct policy *o,
-			struct err *err)
-{
-	for (size_t i = 0; i < p->n_ask_hosts; i++)
-		if (!any_has(o->ask_hosts, o->n_ask_hosts, &p->ask_hosts[i]) &&
-		    !any_has(o->allow_hosts, o->n_allow_hosts,
-			     &p->ask_hosts[i]))
-			return miss(err, "network.ask", p->ask_hosts[i].host,
-				    o);
-	for (size_t k = 0; k < o->n_ask_hosts; k++) {
-		const struct policy_host *h = &o->ask_hosts[k];
-		bool is_asked = !overlaps_any(p, h);
-
-		for (size_t i = 0; i < p->n_ask_hosts; i++)
-			is_asked |= strcmp(p->ask_hosts[i].host, h->host) ==
-					    0 &&
-				    ports_are_in(h, &p->ask_hosts[i]);
-		if (!is_asked)
-			return looser(err,
-				      "network.ask has no '%.100s', which "
-				      "%.100s asks about",
-				      h->host, name_of(o));
-	}
-	return 0;
-}
-
-static bool same_resolve(const struct policy *p, const struct policy *o)
-{
-	bool is_same = p->n_resolve == o->n_resolve;
-
-	/* Both are in the order of their names. */
-	for (size_t i = 0; is_same && i < p->n_resolve; i++)
-		is_same = strcmp(p->resolve[i].name, o->resolve[i].name) == 0 &&
-			  strcmp(p->resolve[i].value, o->resolve[i].value) == 0;
-	return is_same;
-}
-
-static int narrow_network(struct policy *p, const struct policy *o,
-			  struct err *err)
-{
-	if (p->n_allow_hosts == 0 && p->n_ask_hosts == 0)
-		return 0;
-	if (!p->ca.text)
-		p->ca = o->ca;
-	if (!same_text(p->ca.text, o->ca.text) || !same_resolve(p, o))
-		return looser(err, "network.%s is not that of %.100s",
-			      same_resolve(p, o) ? "ca" : "resolve",
-			      name_of(o));
-	return narrow_allowed(p, o, err) < 0 ? -err->code
-					     : narrow_asked(p, o, err);
 }
 
 int policy_narrow(struct policy *p, const struct policy *outer, struct err *err)
