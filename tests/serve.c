@@ -525,7 +525,10 @@ TEST(what_cannot_be_asked_of_a_daemon)
 		const char *rest;
 		const char *why;
 	} table[] = {
-		{ "\"settings\":{\"policy\":\"strict\"}", "its own" },
+		{ "\"settings\":{\"policy\":\"strict\"}",
+		  "policy 'strict' is not as strict as the daemon's" },
+		{ "\"settings\":{\"policy\":\"/etc/passwd\"}",
+		  "there is no policy '/etc/passwd' here" },
 		{ "\"settings\":{\"volumes\":[\"data:/data\"]}",
 		  "not an absolute path" },
 		{ "\"settings\":{\"env_file\":\"/etc/passwd\"}",

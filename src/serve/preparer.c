@@ -241,8 +241,12 @@ static int find_policy(struct prep *t, struct err *err)
 {
 	int r = rules_find(t->p->d, t->request.spec->policy, &t->policy, err);
 
-	if (r < 0)
-		t->refused = r == -EPERM ? REFUSED_DENIED : REFUSED_INVALID;
+	if (r == 0)
+		return 0;
+	t->refused = r == -EPERM ? REFUSED_DENIED : REFUSED_INVALID;
+	/* The answer tells of it all the same, for the record. */
+	t->guard.given = t->request.spec;
+	t->guard.policy = t->p->d->policy;
 	return r;
 }
 

@@ -150,6 +150,7 @@ reload() {
 @test "policies: what is looser than the daemon's is refused, and says in what" {
 	has "$(labelled large)" "not as strict as the daemon's: sandbox.memory 1g ($place/policies/large.yaml:2) is above 256m"
 	has "$(labelled large)" " 403"
+	has "$(cat "$place"/state/ledger/*.jsonl | jq -c 'select(.decision == "deny")' | tail -n 1)" "not as strict"
 	has "$(labelled build)" "sandbox.memory 2g (preset:build:7) is above 256m"
 	has "$(cat "$place/log")" "policy 'large' cannot be asked for by its name: sandbox.memory"
 	for wrong in none ../p ../policies/small small.yaml "$place/p.yaml"; do
