@@ -261,6 +261,8 @@ static void look_at_policy(const struct mount_ask *ask,
 {
 	for (const struct policy *p = ask->policy; p; p = p->outer)
 		look_at_sources(&p->flat, facts, m);
+	for (const struct policy *const *o = ask->others; o && *o; o++)
+		look_at_sources(&(*o)->flat, facts, m);
 	if (ask->policy && ask->is_rw && ask->policy_name)
 		look_at_way(ask->policy_name, facts);
 	if (!ask->policies)

@@ -16,11 +16,12 @@ struct mount_ask {
 	const char *source;
 	const char *target;
 	bool is_rw;
-	const struct policy *policy; /* NULL: none */
-	const char *policy_name;     /* as it was given */
-	const char *policies;        /* a directory of others, without links, */
-	const char *policies_name;   /* and as it was given; NULL: none */
-	const char *state; /* Cordon's, without links; NULL: our own */
+	const struct policy *policy;        /* NULL: none */
+	const char *policy_name;            /* as it was given */
+	const struct policy *const *others; /* NULL-ended; NULL: none */
+	const char *policies;      /* a directory of others, without links, */
+	const char *policies_name; /* and as it was given; NULL: none */
+	const char *state;         /* Cordon's, without links; NULL: our own */
 };
 
 /* The number that no file has. */

@@ -122,6 +122,7 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 			.is_rw = b->mode == BIND_RW,
 			.policy = g->policy,
 			.policy_name = g->policy_name,
+			.others = by->others,
 			.policies = by->policies,
 			.policies_name = by->policies_name,
 			.state = by->state
@@ -150,6 +151,7 @@ static int ask_mounts(struct guard *g, struct question *q, size_t declared,
 			.target = "/workspace",
 			.policy = g->policy,
 			.policy_name = g->policy_name,
+			.others = by->others,
 			.policies = by->policies,
 			.policies_name = by->policies_name,
 			.state = by->state
@@ -336,6 +338,10 @@ int guard_protect_dir(struct guard *g, const struct spec_bind *b,
 	}
 	for (const struct policy *p = g->policy; p; p = p->outer)
 		if (cover_policy(g, p, b, err) < 0)
+			return -err->code;
+	for (const struct policy *const *o = g->by ? g->by->others : NULL;
+	     o && *o; o++)
+		if (cover_policy(g, *o, b, err) < 0)
 			return -err->code;
 	return watch_dir(g, b, given, missing, err);
 }

@@ -51,6 +51,7 @@ struct guard_by {
 	/* Must be there; stays the caller's. What a request names, this is. */
 	const struct policy *policy;
 	const char *policy_name;
+	const struct policy *const *others; /* NULL-ended; NULL: none */
 	const char *policies;      /* a directory of others, without links, */
 	const char *policies_name; /* and as it was given; NULL: none */
 	const char *state;         /* the daemon's own, without links */

@@ -31,8 +31,7 @@ static const struct serve_flag {
 	  "whom the front runs as (cordon, if there is one)", AT(user) },
 	{ "policy", "FILE", "what decides: a file or a preset", AT(policy) },
 	{ "policies", "DIR",
-	  "NAME.yaml: policies that a request may name (policies/, beside the "
-	  "policy file)",
+	  "NAME.yaml: policies that a request may name, beside the presets",
 	  AT(policies) },
 	{ "max-boxes", "N", "alive at once (512, which is the most)",
 	  AT(max_boxes) },

@@ -324,10 +324,10 @@ static bool decide_size(struct decider *d, const struct request_place *place,
 	return true;
 }
 
-static bool decide_place(struct decider *d, const struct request_place *place)
+static bool decide_place_by(struct decider *d, const struct policy *p,
+			    const struct request_place *place)
 {
 	static const char *const usual[] = { "/tmp", "/workspace", "/dev/shm" };
-	const struct policy *p = d->p;
 	const struct policy_value *disk = &p->numbers[POLICY_DISK];
 	bool is_given = false;
 
@@ -367,6 +367,20 @@ static bool decide_place(struct decider *d, const struct request_place *place)
 	return deny(d,
 		    "'%s' may not be writable: %s states no sandbox.writable",
 		    place->path, file_of(p));
+}
+
+/* By each policy that holds, as the one before it has lowered it. */
+static bool decide_place(struct decider *d, const struct request_place *place)
+{
+	struct request_place now = *place;
+
+	for (const struct policy *p = d->p; p; p = p->outer) {
+		if (!decide_place_by(d, p, &now))
+			return false;
+		if (now.ret_size)
+			now.size = MIN(now.size, *now.ret_size);
+	}
+	return true;
 }
 
 static bool decide_places(struct decider *d)

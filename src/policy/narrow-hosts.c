@@ -36,15 +36,15 @@ static bool words_are_in(const struct policy_list *a,
 	return a->is_stated;
 }
 
+/* Without one that the other has, TLS would no longer be opened. */
 static bool same_secret(const struct policy_host *a,
 			const struct policy_host *b)
 {
-	return !a->secret_env ||
-	       (narrow_same(a->secret_env, b->secret_env) &&
-		narrow_same(a->secret_header, b->secret_header) &&
-		narrow_same(a->secret_format, b->secret_format) &&
-		narrow_same(a->secret_query, b->secret_query) &&
-		narrow_same(a->secret_body, b->secret_body));
+	return narrow_same(a->secret_env, b->secret_env) &&
+	       narrow_same(a->secret_header, b->secret_header) &&
+	       narrow_same(a->secret_format, b->secret_format) &&
+	       narrow_same(a->secret_query, b->secret_query) &&
+	       narrow_same(a->secret_body, b->secret_body);
 }
 
 /* Of both, 0 is no ceiling. */
@@ -87,78 +87,106 @@ static bool overlap(const struct policy_host *a, const struct policy_host *b)
 			     network_covers(b->host, a->host));
 }
 
-static bool overlaps_any(const struct policy *p, const struct policy_host *h)
+/* ---- one list that is the other's ---- */
+
+static bool is_same_but_narrower(const struct policy_host *a,
+				 const struct policy_host *b)
 {
-	for (size_t i = 0; i < p->n_allow_hosts; i++)
-		if (overlap(&p->allow_hosts[i], h))
-			return true;
-	return false;
+	return strcmp(a->host, b->host) == 0 && ports_are_in(b, a) &&
+	       host_is_in(a, b);
 }
 
-/*
- * Which of several rules counts depends on their order, and several may count
- * together. So these are the other's, or parts of them, in its order; and of
- * the other's only such are missing as have nothing to do with them.
- */
-static int narrow_allowed(const struct policy *p, const struct policy *o,
-			  struct err *err)
+/* Rule for rule, so that the same one counts everywhere. */
+static bool is_aligned(const struct policy_host *a, size_t n_a,
+		       const struct policy_host *b, size_t n_b)
 {
-	size_t at = 0;
+	bool is_so = n_a == n_b;
 
-	for (size_t k = 0; k < o->n_allow_hosts; k++) {
-		const struct policy_host *h = &o->allow_hosts[k];
-		size_t first = at;
-
-		while (at < p->n_allow_hosts &&
-		       host_is_in(&p->allow_hosts[at], h) &&
-		       !(at > first && has_quota(h)))
-			at++;
-		if (at == first && overlaps_any(p, h))
-			return narrow_looser(
-				err,
-				"network.allow is not the rules of "
-				"%.100s, or narrower, in their order: "
-				"'%.100s' (line %u)",
-				h->at.file, h->host, h->at.line);
-	}
-	return at == p->n_allow_hosts ? 0
-				      : narrow_miss(err, "network.allow",
-						    p->allow_hosts[at].host, o);
+	for (size_t i = 0; is_so && i < n_a; i++)
+		is_so = is_same_but_narrower(&a[i], &b[i]);
+	return is_so;
 }
 
-static bool any_has(const struct policy_host *rules, size_t n,
-		    const struct policy_host *h)
+/* ---- parts of it ---- */
+
+/* Which of two rules counts, or both, depends on what is beside them. */
+static const struct policy_host *neighbour(const struct policy *o,
+					   const struct policy_host *h)
+{
+	for (size_t i = 0; i < o->n_allow_hosts; i++)
+		if (&o->allow_hosts[i] != h && overlap(&o->allow_hosts[i], h))
+			return &o->allow_hosts[i];
+	for (size_t i = 0; i < o->n_ask_hosts; i++)
+		if (&o->ask_hosts[i] != h && overlap(&o->ask_hosts[i], h))
+			return &o->ask_hosts[i];
+	return NULL;
+}
+
+static size_t count_within(const struct policy_host *rules, size_t n,
+			   const struct policy_host *h)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		found += host_is_in(&rules[i], h);
+	return found;
+}
+
+static const struct policy_host *find_outer(const struct policy_host *rules,
+					    size_t n,
+					    const struct policy_host *h)
 {
 	for (size_t i = 0; i < n; i++)
 		if (host_is_in(h, &rules[i]))
-			return true;
-	return false;
+			return &rules[i];
+	return NULL;
 }
 
-static int narrow_asked(const struct policy *p, const struct policy *o,
-			struct err *err)
+static int check_part(const struct policy *p, const struct policy *o,
+		      const struct policy_host *rule, bool asks,
+		      struct err *err)
 {
-	for (size_t i = 0; i < p->n_ask_hosts; i++)
-		if (!any_has(o->ask_hosts, o->n_ask_hosts, &p->ask_hosts[i]) &&
-		    !any_has(o->allow_hosts, o->n_allow_hosts,
-			     &p->ask_hosts[i]))
-			return narrow_miss(err, "network.ask",
-					   p->ask_hosts[i].host, o);
-	for (size_t k = 0; k < o->n_ask_hosts; k++) {
-		const struct policy_host *h = &o->ask_hosts[k];
-		bool is_asked = !overlaps_any(p, h);
+	const struct policy_host *h = find_outer(o->allow_hosts,
+						 o->n_allow_hosts, rule);
+	const struct policy_host *other;
 
-		for (size_t i = 0; i < p->n_ask_hosts; i++)
-			is_asked |= strcmp(p->ask_hosts[i].host, h->host) ==
-					    0 &&
-				    ports_are_in(h, &p->ask_hosts[i]);
-		if (!is_asked)
-			return narrow_looser(
-				err,
-				"network.ask has no '%.100s', which "
-				"%.100s asks about",
-				h->host, narrow_name(o));
-	}
+	if (!h && asks)
+		h = find_outer(o->ask_hosts, o->n_ask_hosts, rule);
+	if (!h)
+		return narrow_looser(err,
+				     "network.%s '%.80s' (%.80s:%u) is in no "
+				     "rule of %.100s",
+				     asks ? "ask" : "allow", rule->host,
+				     rule->at.file, rule->at.line,
+				     narrow_name(o));
+	other = neighbour(o, h);
+	if (other)
+		return narrow_looser(err,
+				     "'%.60s' and '%.60s' overlap in %.100s: "
+				     "all rules of network must be those, in "
+				     "their order",
+				     h->host, other->host, narrow_name(o));
+	if (has_quota(h) &&
+	    count_within(p->allow_hosts, p->n_allow_hosts, h) +
+			    count_within(p->ask_hosts, p->n_ask_hosts, h) >
+		    1)
+		return narrow_looser(err,
+				     "the quota of '%.80s' in %.100s is given "
+				     "to more than one rule",
+				     h->host, narrow_name(o));
+	return 0;
+}
+
+/* Each is a part of one rule that has nothing to do with any other. */
+static int check_parts(const struct policy *p, const struct policy *o,
+		       struct err *err)
+{
+	for (size_t i = 0; i < p->n_allow_hosts; i++)
+		if (check_part(p, o, &p->allow_hosts[i], false, err) < 0)
+			return -err->code;
+	for (size_t i = 0; i < p->n_ask_hosts; i++)
+		if (check_part(p, o, &p->ask_hosts[i], true, err) < 0)
+			return -err->code;
 	return 0;
 }
 
@@ -179,10 +207,18 @@ int narrow_network(struct policy *p, const struct policy *o, struct err *err)
 		return 0;
 	if (!p->ca.text)
 		p->ca = o->ca;
+	if (p->n_resolve == 0) {
+		p->resolve = o->resolve;
+		p->n_resolve = o->n_resolve;
+	}
 	if (!narrow_same(p->ca.text, o->ca.text) || !same_resolve(p, o))
 		return narrow_looser(err, "network.%s is not that of %.100s",
 				     same_resolve(p, o) ? "ca" : "resolve",
 				     narrow_name(o));
-	return narrow_allowed(p, o, err) < 0 ? -err->code
-					     : narrow_asked(p, o, err);
+	if (is_aligned(p->allow_hosts, p->n_allow_hosts, o->allow_hosts,
+		       o->n_allow_hosts) &&
+	    is_aligned(p->ask_hosts, p->n_ask_hosts, o->ask_hosts,
+		       o->n_ask_hosts))
+		return 0;
+	return check_parts(p, o, err);
 }

@@ -11,6 +11,8 @@
 #include "policy/decide.h"
 #include "policy/keys.h"
 #include "policy/narrow-parts.h"
+#include "policy/steer.h"
+#include "policy/typed.h"
 #include "policy/values.h"
 
 int narrow_looser(struct err *err, const char *fmt, ...)
@@ -27,6 +29,24 @@ int narrow_looser(struct err *err, const char *fmt, ...)
 const char *narrow_name(const struct policy *p)
 {
 	return p->flat.sources[0].name;
+}
+
+/* With the life of the policy; NULL and *err. */
+static void *narrow_memory(struct policy *p, size_t n, size_t size,
+			   struct err *err)
+{
+	struct typed_reader r = { .p = p, .err = err };
+
+	return typed_memory(&r, n, size);
+}
+
+static const struct policy_pair *has_pair(const struct policy_pair *pairs,
+					  size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(pairs[i].name, name) == 0)
+			return &pairs[i];
+	return NULL;
 }
 
 /* ---- numbers and single words ---- */
@@ -64,6 +84,7 @@ static const struct word {
 	{ "sandbox.isolation", "native" },
 	{ "sandbox.read_only", "true" },
 	{ "network.connections", "256" },
+	{ "network.ask_wait", "60s" },
 	{ "approvals.expire", "10m" },
 	{ "images.pull", "false" },
 	{ "docker.over_ceiling", "clamp" },
@@ -117,6 +138,8 @@ static int narrow_words(struct policy *p, const struct policy *o,
 		p->bind_symlinks = o->bind_symlinks;
 	if (!p->connections.is_stated)
 		p->connections = o->connections;
+	if (!p->ask_wait.is_stated)
+		p->ask_wait = o->ask_wait;
 	if (!p->expire_us)
 		p->expire_us = o->expire_us;
 	return 0;
@@ -265,6 +288,27 @@ static int check_place(const struct policy *o, const char *path, uint64_t size,
 					   : 0;
 }
 
+/* What is bounded there is bounded here. */
+static int take_bounds(struct policy *p, const struct policy *o,
+		       struct err *err)
+{
+	struct policy_pair *all = narrow_memory(p, p->n_tmpfs + o->n_tmpfs,
+						sizeof(*all), err);
+	size_t n = p->n_tmpfs;
+
+	if (!all)
+		return -err->code;
+	for (size_t i = 0; i < n; i++)
+		all[i] = p->tmpfs[i];
+	for (size_t i = 0; i < o->n_tmpfs; i++)
+		if (policy_may_write(p, o->tmpfs[i].name) &&
+		    !has_pair(p->tmpfs, p->n_tmpfs, o->tmpfs[i].name))
+			all[n++] = o->tmpfs[i];
+	p->tmpfs = all;
+	p->n_tmpfs = n;
+	return 0;
+}
+
 static int narrow_places(struct policy *p, const struct policy *o,
 			 struct err *err)
 {
@@ -276,21 +320,7 @@ static int narrow_places(struct policy *p, const struct policy *o,
 	for (size_t i = 0; i < p->n_tmpfs; i++)
 		if (check_place(o, p->tmpfs[i].name, p->tmpfs[i].size, err) < 0)
 			return -err->code;
-	/* What is bounded there is bounded here. */
-	for (size_t i = 0; i < o->n_tmpfs; i++) {
-		const char *path = o->tmpfs[i].name;
-		bool is_bounded = !policy_may_write(p, path);
-
-		for (size_t k = 0; k < p->n_tmpfs; k++)
-			is_bounded |= strcmp(p->tmpfs[k].name, path) == 0;
-		if (!is_bounded)
-			return narrow_looser(
-				err,
-				"sandbox.tmpfs does not bound '%.100s', "
-				"which %.100s:%u does",
-				path, o->tmpfs[i].at.file, o->tmpfs[i].at.line);
-	}
-	return 0;
+	return take_bounds(p, o, err);
 }
 
 /* What is mounted is judged by both, when it is known (decide.c). */
@@ -318,31 +348,24 @@ static int narrow_env(struct policy *p, const struct policy *o, struct err *err)
 	}
 	for (size_t i = 0; i < p->n_env; i++) {
 		const struct policy_pair *e = &p->env[i];
-		const struct policy_pair *top = NULL;
+		const struct policy_pair *top = has_pair(o->env, o->n_env,
+							 e->name);
 
-		for (size_t k = 0; k < o->n_env; k++)
-			if (strcmp(o->env[k].name, e->name) == 0)
-				top = &o->env[k];
 		/* A variable can go around a list of commands. */
-		if (top ? strcmp(top->value, e->value) != 0 : o->has_commands)
+		if (top ? strcmp(top->value, e->value) != 0
+			: o->has_commands && steers(e->name))
 			return narrow_looser(
 				err,
 				"sandbox.env gives '%.60s' a value that "
 				"%.100s does not",
 				e->name, narrow_name(o));
 	}
-	for (size_t k = 0; k < o->n_env; k++) {
-		bool is_there = false;
-
-		for (size_t i = 0; i < p->n_env; i++)
-			is_there |= strcmp(p->env[i].name, o->env[k].name) == 0;
-		if (!is_there)
-			return narrow_looser(
-				err,
-				"sandbox.env has no '%.60s', which "
-				"%.100s fixes",
-				o->env[k].name, narrow_name(o));
-	}
+	for (size_t k = 0; k < o->n_env; k++)
+		if (!has_pair(p->env, p->n_env, o->env[k].name))
+			return narrow_looser(err,
+					     "sandbox.env has no '%.60s', "
+					     "which %.100s fixes",
+					     o->env[k].name, narrow_name(o));
 	return 0;
 }
 
@@ -353,26 +376,35 @@ bool narrow_same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool same_words(const char *const *a, const char *const *b)
+/* Fewer words permit less; none at all is whatever the grammar has. */
+static bool are_in(const char *const *a, const char *const *b)
 {
 	if (!a || !b)
 		return a == b;
-	while (*a && *b && strcmp(*a, *b) == 0) {
-		a++;
-		b++;
+	for (; *a; a++) {
+		const char *const *at = b;
+
+		while (*at && strcmp(*at, *a) != 0)
+			at++;
+		if (!*at)
+			return false;
 	}
-	return !*a && !*b;
+	return true;
 }
 
-static bool has_rule(const struct command_rule *rules, size_t n,
-		     const struct command_rule *r)
+static bool permits_as(const struct command_rule *a,
+		       const struct command_rule *b)
+{
+	return strcmp(a->name, b->name) == 0 && are_in(a->sub, b->sub) &&
+	       are_in(a->flags, b->flags) && a->operands == b->operands &&
+	       narrow_same(a->script, b->script);
+}
+
+static bool is_permitted(const struct command_rule *rules, size_t n,
+			 const struct command_rule *r)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(rules[i].name, r->name) == 0 &&
-		    same_words(rules[i].sub, r->sub) &&
-		    same_words(rules[i].flags, r->flags) &&
-		    rules[i].operands == r->operands &&
-		    narrow_same(rules[i].script, r->script))
+		if (permits_as(r, &rules[i]))
 			return true;
 	return false;
 }
@@ -393,15 +425,48 @@ static bool permits(const struct command_rule *rules, size_t n,
 	return false;
 }
 
-/* What the outer one restricts is restricted, or cannot be had at all. */
-static bool keeps(const struct command_rules *a, const struct command_rule *r,
-		  bool asks)
+/* What asks there asks here, by the same rule, or cannot be had at all. */
+static bool still_asks(const struct command_rules *a,
+		       const struct command_rule *r)
 {
-	if (has_rule(a->deny, a->n_deny, r) ||
-	    (asks && has_rule(a->ask, a->n_ask, r)))
-		return true;
+	for (size_t i = 0; i < a->n_ask; i++)
+		if (permits_as(&a->ask[i], r) && permits_as(r, &a->ask[i]))
+			return true;
+	for (size_t i = 0; i < a->n_deny; i++)
+		if (strcmp(a->deny[i].name, r->name) == 0 && !a->deny[i].sub &&
+		    !a->deny[i].flags)
+			return true;
 	return !a->ask_otherwise && !permits(a->allow, a->n_allow, r->name) &&
 	       !permits(a->ask, a->n_ask, r->name);
+}
+
+/* What is denied there is denied here. */
+static int take_denials(struct policy *p, const struct policy *o,
+			struct err *err)
+{
+	struct command_rules *a = &p->commands;
+	const struct command_rules *b = &o->commands;
+	struct command_rule *all = narrow_memory(p, a->n_deny + b->n_deny,
+						 sizeof(*all), err);
+
+	if (!all)
+		return -err->code;
+	for (size_t i = 0; i < a->n_deny; i++)
+		all[i] = a->deny[i];
+	for (size_t i = 0; i < b->n_deny; i++)
+		all[a->n_deny + i] = b->deny[i];
+	a->deny = all;
+	a->n_deny += b->n_deny;
+	return 0;
+}
+
+static int not_same(struct err *err, const char *key,
+		    const struct command_rule *r, const struct policy *o)
+{
+	return narrow_looser(err,
+			     "commands.%s '%.60s' (%.80s:%u) is by no such rule "
+			     "in %.100s",
+			     key, r->name, r->file, r->line, narrow_name(o));
 }
 
 static int narrow_commands(struct policy *p, const struct policy *o,
@@ -423,28 +488,19 @@ static int narrow_commands(struct policy *p, const struct policy *o,
 			"%.100s",
 			narrow_name(o));
 	for (size_t i = 0; i < a->n_allow; i++)
-		if (!has_rule(b->allow, b->n_allow, &a->allow[i]))
-			return narrow_miss(err, "commands.allow",
-					   a->allow[i].name, o);
+		if (!is_permitted(b->allow, b->n_allow, &a->allow[i]))
+			return not_same(err, "allow", &a->allow[i], o);
 	for (size_t i = 0; i < a->n_ask; i++)
-		if (!has_rule(b->ask, b->n_ask, &a->ask[i]) &&
-		    !has_rule(b->allow, b->n_allow, &a->ask[i]))
-			return narrow_miss(err, "commands.ask", a->ask[i].name,
-					   o);
+		if (!is_permitted(b->ask, b->n_ask, &a->ask[i]) &&
+		    !is_permitted(b->allow, b->n_allow, &a->ask[i]))
+			return not_same(err, "ask", &a->ask[i], o);
 	for (size_t i = 0; i < b->n_ask; i++)
-		if (!keeps(a, &b->ask[i], true))
+		if (!still_asks(a, &b->ask[i]))
 			return narrow_looser(err,
 					     "'%.60s' does not ask, as it does "
 					     "in %.100s",
 					     b->ask[i].name, narrow_name(o));
-	for (size_t i = 0; i < b->n_deny; i++)
-		if (!keeps(a, &b->deny[i], false))
-			return narrow_looser(
-				err,
-				"'%.60s' is not denied, as it is in "
-				"%.100s",
-				b->deny[i].name, narrow_name(o));
-	return 0;
+	return take_denials(p, o, err);
 }
 
 int policy_narrow(struct policy *p, const struct policy *outer, struct err *err)

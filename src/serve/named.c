@@ -136,6 +136,9 @@ int named_load(struct named *ret, const char *dir, const struct policy *outer,
 		r = add(ret, p->name, NULL, outer, err);
 	if (r == 0 && dir)
 		r = add_dir(ret, dir, outer, err);
+	for (size_t i = 0, n = 0; i < ret->n; i++)
+		if (ret->v[i].policy)
+			ret->all[n++] = ret->v[i].policy;
 	if (r < 0)
 		named_done(ret);
 	return r;

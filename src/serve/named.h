@@ -26,6 +26,8 @@ struct named_policy {
 struct named {
 	struct named_policy v[NAMED_MAX];
 	size_t n;
+	/* Those that can be had, NULL-ended. */
+	const struct policy *all[NAMED_MAX + 1];
 	char *dir;      /* without links; NULL: there is none */
 	char *dir_name; /* as it was given, absolute */
 };

@@ -260,6 +260,7 @@ static struct guard_by rules_for(struct prep *t)
 	return (struct guard_by){
 		.policy = p,
 		.policy_name = d->policy_name,
+		.others = d->named.all,
 		.policies = d->named.dir,
 		.policies_name = d->named.dir_name,
 		.state = d->state,

@@ -7,8 +7,8 @@
  * that they are forked with.
  *
  * Under it are those that a request may name (named.h): the presets, and files
- * of a directory: the one that is said, else `policies` beside the file in
- * force.
+ * of a directory, if one is said. None is looked for: whoever can make one
+ * beside the policy could keep it from being read again.
  */
 
 #include <errno.h>
@@ -43,35 +43,14 @@ static char *absolute(const char *name)
 	return path;
 }
 
-/* Where files with a name are; NULL: nowhere. The caller frees it. */
-static int find_dir(const struct daemon *d, const char *file, char **ret,
-		    struct err *err)
-{
-	const char *slash = file ? strrchr(file, '/') : NULL;
-
-	*ret = NULL;
-	if (d->o->policies)
-		*ret = absolute(d->o->policies);
-	else if (!slash ||
-		 asprintf(ret, "%.*s/policies", (int)(slash - file), file) < 0)
-		return 0;
-	if (!*ret)
-		return err_set(err, ENOMEM, "out of memory");
-	if (!d->o->policies && access(*ret, F_OK) < 0 && errno == ENOENT) {
-		free(*ret);
-		*ret = NULL;
-	}
-	return 0;
-}
-
-static int load_named(const struct daemon *d, const char *file,
-		      const struct policy *p, struct named *ret,
-		      struct err *err)
+static int load_named(const struct daemon *d, const struct policy *p,
+		      struct named *ret, struct err *err)
 {
 	_cleanup_free_ char *dir = NULL;
 
-	return find_dir(d, file, &dir, err) < 0 ? -err->code
-						: named_load(ret, dir, p, err);
+	if (d->o->policies && !(dir = absolute(d->o->policies)))
+		return err_set(err, ENOMEM, "out of memory");
+	return named_load(ret, dir, p, err);
 }
 
 int rules_load(struct daemon *d, struct err *err)
@@ -90,7 +69,7 @@ int rules_load(struct daemon *d, struct err *err)
 		policy_free(p);
 		return err_set(err, ENOMEM, "out of memory");
 	}
-	if (load_named(d, name, p, &named, err) < 0) {
+	if (load_named(d, p, &named, err) < 0) {
 		policy_free(p);
 		free(name);
 		return -err->code;

@@ -28,7 +28,7 @@ struct serve_options {
 	const char *mode;          /* of the sockets; NULL: 0660 */
 	const char *user;          /* of the front; NULL: as parts.h says */
 	const char *policy;        /* NULL: found, else the preset daemon */
-	const char *policies;      /* NULL: beside that file, if there */
+	const char *policies;      /* NULL: none but the presets */
 	const char *max_boxes;     /* NULL: the front's own default */
 	const char *ask_wait;      /* of Docker's clients; NULL: 45s */
 };

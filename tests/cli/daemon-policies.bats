@@ -26,13 +26,13 @@ s.serve_forever()' "$place/port" 3>&- &
 	until_true [ -s "$place/port" ]
 	cat >"$place/p.yaml" <<-END
 		version: 1
-		sandbox: {images: [host], memory: 256m, pids: 200, read_only: false, mount_roots: [$work]}
+		sandbox: {images: [host], memory: 256m, pids: 200, disk: 96m, read_only: false, mount_roots: [$work]}
 		network:
 		  allow: [{host: one.test, ports: [80]}, {host: two.test, ports: [80]}]
 		  resolve: {"one.test:80": "127.0.0.1:$(cat "$place/port")", "two.test:80": "127.0.0.1:$(cat "$place/port")"}
 	END
 	name small 'extends: ../p.yaml' 'sandbox: {memory: 64m, pids: 20}'
-	name one "network: {allow: [{host: one.test, ports: [80]}], resolve: {\"one.test:80\": \"127.0.0.1:$(cat "$place/port")\", \"two.test:80\": \"127.0.0.1:$(cat "$place/port")\"}}"
+	name one "network: {allow: [{host: one.test, ports: [80]}]}"
 	name only-a "sandbox: {mount_roots: [$work/a]}"
 	name large 'sandbox: {memory: 1g}'
 	name mounts "sandbox: {mounts: [{from: $work/data, to: /data}]}"
@@ -56,11 +56,12 @@ until_true() {
 	return 1
 }
 
-# serve [FLAG...]: a daemon of our own; its process is $place/pid.
+# serve [DIR]: a daemon of our own; its process is $place/pid.
 serve() {
 	CORDON_STATE_DIR=$place/state CORDON_RUNTIME_DIR=$place/run "$CORDON_BUILD/cordon" serve \
 		--policy "$place/p.yaml" --socket "$place/own.sock" \
-		--docker-socket "$place/docker.sock" --ask-wait 1s "$@" >"$place/log" 2>&1 3>&- &
+		--docker-socket "$place/docker.sock" --ask-wait 1s \
+		--policies "${1:-$place/policies}" >"$place/log" 2>&1 3>&- &
 	echo $! >"$place/pid"
 	until_true grep -q ready: "$place/log" || { cat "$place/log"; return 1; }
 }
@@ -137,6 +138,8 @@ reload() {
 	is "$status" 0
 	has "$output" "262144 kB"
 	lacks "$output" "fork"
+	# What it does not state is bounded by the daemon's.
+	has "$(labelled changes '"HostConfig": {"Tmpfs": {"/tmp": "size=10g"}}')" "lowered to policy maximum 100663296"
 	is "$(ask GET "/containers/$box/json" | sed 's/ 200$//' | jq -r '"\(.HostConfig.Memory) \(.Cordon.policy.name)"')" "67108864 small"
 }
 
@@ -266,20 +269,27 @@ reload() {
 	stop_serving
 	mkdir "$work/policies"
 	printf '%s\n' 'version: 1' 'sandbox: {memory: 64m}' >"$work/policies/p.yaml"
+	printf '%s\n' 'version: 1' >"$work/b/base.yaml"
+	printf '%s\n' 'version: 1' 'extends: ../b/base.yaml' >"$work/policies/other.yaml"
 	ln -s "$work" "$work/a/link"
-	serve --policies "$work/a/link/policies"
+	serve "$work/a/link/policies"
 	bind() { echo "\"HostConfig\": {\"Binds\": [\"$1\"]}"; }
 	has "$(labelled small)" "no policy 'small'"
 	box=$(running p)
 	has "$(c exec "$box" grep MemTotal /proc/meminfo)" "65536 kB"
-	plain() { ask POST /containers/create "{\"Image\": \"host\", $(bind "$1")}"; }
+	plain() { ask POST /containers/create "{\"Image\": \"host\", \"Cmd\": [\"sleep\", \"100\"], $(bind "$1")}"; }
 	has "$(plain "$work:/v")" "cannot be writable: the policies"
 	has "$(plain "$work:/v:ro")" '"Id"'
 	has "$(plain "$work/policies:/v:ro")" "never mounted"
 	has "$(plain "$work/a:/v")" "is found through a link in it"
-	has "$(plain "$work/b:/v")" '"Id"'
+	# A file that one of them extends, whichever this box has.
+	id=$(plain "$work/b:/v" | grep -o '[0-9a-f]\{64\}')
+	ask POST "/containers/$id/start"
+	run c exec "$id" sh -c 'echo x >/v/new && echo x >/v/base.yaml'
+	has "$output" "Read-only"
+	[ -e "$work/b/new" ]
 	stop_serving
-	rm -r "$work/policies" "$work/a/link"
+	rm -r "$work/policies" "$work/a/link" "$work/b/base.yaml" "$work/b/new"
 	serve
 }
 

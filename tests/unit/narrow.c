@@ -199,7 +199,7 @@ TEST(narrow_places_and_variables)
 		{ "sandbox.tmpfs./tmp 64m", "sandbox.tmpfs./tmp 32m",
 		  "above the ceiling 32m" },
 		{ "sandbox.tmpfs./tmp 32m", "sandbox.tmpfs./tmp 32m", NULL },
-		{ "", "sandbox.tmpfs./tmp 32m", "does not bound '/tmp'" },
+		{ "", "sandbox.tmpfs./tmp 32m", NULL },
 		{ "sandbox.writable []", "sandbox.tmpfs./tmp 32m", NULL },
 		{ "sandbox.tmpfs./x 2g",
 		  "sandbox.read_only false\nsandbox.disk 1g",
@@ -215,7 +215,9 @@ TEST(narrow_places_and_variables)
 		{ "", "sandbox.env.A 2", NULL },
 		{ "sandbox.env.B 1", "sandbox.env.A 2", "no 'A'" },
 		{ "sandbox.env.B 1\ncommands.allow.0.name ls",
-		  "commands.allow.0.name ls", "'B'" },
+		  "commands.allow.0.name ls", NULL },
+		{ "sandbox.env.LD_PRELOAD x\ncommands.allow.0.name ls",
+		  "commands.allow.0.name ls", "'LD_PRELOAD'" },
 	};
 
 	CHECK_ROWS(rows);
@@ -229,17 +231,31 @@ TEST(narrow_lists_of_commands)
 		{ LS, "", NULL },
 		{ "", LS, "states no commands" },
 		{ LS, LS "\ncommands.allow.1.name cat", NULL },
-		{ "commands.allow.0.name rm", LS, "commands.allow has 'rm'" },
+		{ "commands.allow.0.name rm", LS, "commands.allow 'rm'" },
 		{ LS "\ncommands.allow.0.flags.0 -l", LS, "'ls'" },
 		{ LS, LS "\ncommands.allow.0.flags.0 -l", "'ls'" },
 		{ "commands.ask.0.name ls", LS, NULL },
-		{ GIT, LS, "commands.ask has 'git'" },
+		{ LS "\ncommands.allow.0.flags.0 -l",
+		  LS "\ncommands.allow.0.flags.0 -a\n"
+		     "commands.allow.0.flags.1 -l",
+		  NULL },
+		{ LS "\ncommands.allow.0.flags.0 -x",
+		  LS "\ncommands.allow.0.flags.0 -l", "'ls'" },
+		{ LS "\ncommands.allow.0.operands any", LS, "'ls'" },
+		{ GIT, LS, "commands.ask 'git'" },
 		{ LS, LS "\n" GIT, NULL },
 		{ "commands.allow.0.name git",
 		  "commands.allow.0.name git\ncommands.ask.0.name git\n"
 		  "commands.ask.0.sub.0 push",
 		  "'git' does not ask" },
-		{ LS, LS "\ncommands.deny.0.name ls", "'ls' is not denied" },
+		{ LS, LS "\ncommands.deny.0.name ls", NULL }, /* taken over */
+		/* A denial of some flags is no question about the others. */
+		{ LS "\ncommands.deny.0.name ls\ncommands.deny.0.flags.0 -l",
+		  LS "\ncommands.ask.0.name ls\ncommands.ask.0.flags.0 -l",
+		  "'ls' does not ask" },
+		{ LS "\ncommands.deny.0.name ls",
+		  LS "\ncommands.ask.0.name ls\ncommands.ask.0.flags.0 -l",
+		  NULL },
 		{ LS, LS "\ncommands.deny.0.name curl", NULL },
 		{ LS "\ncommands.deny.0.name ls",
 		  LS "\ncommands.deny.0.name ls", NULL },
@@ -260,11 +276,11 @@ TEST(narrow_hosts)
 	"\nnetwork.allow.0.secret.env T\nnetwork.allow.0.secret.header X-T"
 	static const struct row rows[] = {
 		{ "", A, NULL },
-		{ A, "", "network.allow has 'a.test'" },
+		{ A, "", "network.allow 'a.test'" },
 		{ A, A, NULL },
 		{ "network.allow.0.host b.test", A "\n" B, NULL },
 		{ "network.allow.0.host b.test\nnetwork.allow.1.host a.test",
-		  A "\n" B, "network.allow" },
+		  A "\n" B, NULL },
 		{ A "\nnetwork.allow.0.ports.0 80", A, "network.allow" },
 		{ A,
 		  A "\nnetwork.allow.0.ports.0 443\n"
@@ -285,14 +301,14 @@ TEST(narrow_hosts)
 		{ A "\nnetwork.allow.0.rate 2/h", A "\nnetwork.allow.0.rate 2",
 		  NULL },
 		{ A SECRET, A, "network.allow" },
-		{ A, A SECRET, NULL },
+		{ A, A SECRET, "network.allow" }, /* TLS is opened for it */
 		{ A SECRET, A SECRET, NULL },
 		/* A narrower rule must not be left out of a wider one. */
 		{ ALL,
 		  ALL "\nnetwork.allow.1.host a.test\n"
 		      "network.allow.1.bytes 1k",
-		  "network.allow" },
-		{ ALL, ALL "\n" ASKS, "network.ask has no 'a.test'" },
+		  "overlap" },
+		{ ALL, ALL "\n" ASKS, "overlap" },
 		{ ALL "\n" ASKS, ALL "\n" ASKS, NULL },
 		{ A, ALL, NULL },
 		{ A "\n" B, ALL, NULL },
@@ -302,14 +318,45 @@ TEST(narrow_hosts)
 		  "network.allow.0.host a.test\n"
 		  "network.allow.0.methods.0 GET\n"
 		  "network.allow.1.host *.test",
-		  "network.allow" },
+		  "overlap" },
 		{ A "\nnetwork.allow.0.bytes 1m\n"
 		    "network.allow.1.host a.test\nnetwork.allow.1.bytes 1m",
-		  A "\nnetwork.allow.0.bytes 1m", "network.allow" },
+		  A "\nnetwork.allow.0.bytes 1m", "more than one rule" },
+		{ A "\nnetwork.allow.0.bytes 1m\nnetwork.ask.0.host a.test\n"
+		    "network.ask.0.ports.0 80\nnetwork.ask.0.bytes 1m",
+		  A "\nnetwork.allow.0.bytes 1m\nnetwork.allow.0.ports.0 80\n"
+		    "network.allow.0.ports.1 443",
+		  "more than one rule" },
+		/* Fewer ports, and the next rule would have the others. */
+		{ A "\nnetwork.allow.0.bytes 1m\n"
+		    "network.allow.1.host *.test\n"
+		    "network.allow.1.ports.0 80\nnetwork.allow.1.ports.1 443",
+		  A "\nnetwork.allow.0.bytes 1m\nnetwork.allow.0.ports.0 80\n"
+		    "network.allow.0.ports.1 443\n"
+		    "network.allow.1.host *.test\n"
+		    "network.allow.1.ports.0 80\nnetwork.allow.1.ports.1 443",
+		  "overlap" },
+		/* The same rules, each tighter. */
+		{ A "\nnetwork.allow.0.bytes 1k\n"
+		    "network.allow.1.host *.test\n"
+		    "network.allow.1.methods.0 GET",
+		  A "\nnetwork.allow.0.bytes 1m\n"
+		    "network.allow.1.host *.test",
+		  NULL },
+		{ "network.ask.0.host *.test",
+		  ASKS "\nnetwork.ask.0.methods.0 GET\n"
+		       "network.ask.1.host *.test",
+		  "overlap" },
+		{ "network.ask.0.host *.test",
+		  A "\nnetwork.allow.0.bytes 1k\n"
+		    "network.allow.1.host *.test",
+		  "overlap" },
+		{ "network.ask_wait 1h", "", "network.ask_wait" },
+		{ "", "network.ask_wait 0", NULL },
 		{ ASKS, A, NULL },
-		{ ASKS, "", "network.ask has 'a.test'" },
-		{ A, A "\nnetwork.resolve.a\\.test 127.0.0.1",
-		  "network.resolve" },
+		{ ASKS, "", "network.ask 'a.test'" },
+		{ A, ASKS, "network.allow 'a.test'" },
+		{ A, A "\nnetwork.resolve.a\\.test 127.0.0.1", NULL },
 		{ A "\nnetwork.resolve.a\\.test 127.0.0.1", A,
 		  "network.resolve" },
 		{ A, A "\nnetwork.ca /x.pem", NULL },
@@ -351,6 +398,22 @@ TEST(narrow_keeps_what_is_not_stated)
 	policy_free(outer);
 }
 
+TEST(narrow_keeps_what_is_denied)
+{
+	struct policy *inner = make("inner", "commands.allow.0.name python\n"
+					     "commands.deny.0.name ls");
+	struct policy *outer = make("outer", "commands.allow.0.name python\n"
+					     "commands.deny.0.name python3");
+	struct err err = { 0 };
+
+	CHECK_INT(policy_narrow(inner, outer, &err), 0);
+	CHECK_INT(inner->commands.n_deny, 2);
+	CHECK_STR(inner->commands.deny[0].name, "ls");
+	CHECK_STR(inner->commands.deny[1].name, "python3");
+	policy_free(inner);
+	policy_free(outer);
+}
+
 /* ---- mounts, which both must give ---- */
 
 static enum decision decide(const struct policy *p,
@@ -364,6 +427,53 @@ static enum decision decide(const struct policy *p,
 	policy_decide(p, &req, &v);
 	(void)snprintf(why, 480, "%s", v.why);
 	return v.decision;
+}
+
+static uint64_t size_of_tmp(const struct policy *p, uint64_t asked)
+{
+	uint64_t size = asked;
+	const struct request_place place = { .path = "/tmp",
+					     .size = asked,
+					     .is_stated = true,
+					     .ret_size = &size };
+	const struct policy_request req = { .places = &place,
+					    .n_places = 1,
+					    .is_empty = true,
+					    .clamps = true };
+	struct policy_verdict v;
+
+	policy_decide(p, &req, &v);
+	CHECK_INT(v.decision, DECISION_ALLOW);
+	return size;
+}
+
+TEST(narrow_places_are_bounded_by_both)
+{
+	static const struct {
+		const char *inner;
+		const char *outer;
+		uint64_t size;
+	} rows[] = {
+		{ "", "", 1 << 30 },
+		{ "", "sandbox.read_only false\nsandbox.disk 64m", 64 << 20 },
+		{ "sandbox.writable.0 /tmp",
+		  "sandbox.read_only false\nsandbox.disk 64m", 64 << 20 },
+		{ "sandbox.tmpfs./tmp 32m",
+		  "sandbox.read_only false\nsandbox.disk 64m", 32 << 20 },
+		{ "", "sandbox.tmpfs./tmp 16m", 16 << 20 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct policy *inner = make("inner", rows[i].inner);
+		struct policy *outer = make("outer", rows[i].outer);
+		struct err err = { 0 };
+
+		CHECK_INT(policy_narrow(inner, outer, &err), 0);
+		CHECK_INT((long long)size_of_tmp(inner, 1 << 30),
+			  (long long)rows[i].size);
+		policy_free(inner);
+		policy_free(outer);
+	}
 }
 
 TEST(narrow_mounts_are_judged_by_both)
