@@ -463,10 +463,11 @@ static int take_denials(struct policy *p, const struct policy *o,
 static int not_same(struct err *err, const char *key,
 		    const struct command_rule *r, const struct policy *o)
 {
-	return narrow_looser(err,
-			     "commands.%s '%.60s' (%.80s:%u) is by no such rule "
-			     "in %.100s",
-			     key, r->name, r->file, r->line, narrow_name(o));
+	return narrow_looser(
+		err,
+		"commands.%s '%.60s' (%.80s:%u) is by no such rule "
+		"in %.100s",
+		key, r->name, r->file, r->line, narrow_name(o));
 }
 
 static int narrow_commands(struct policy *p, const struct policy *o,

@@ -303,6 +303,14 @@ TEST(narrow_hosts)
 		{ A SECRET, A, "network.allow" },
 		{ A, A SECRET, "network.allow" }, /* TLS is opened for it */
 		{ A SECRET, A SECRET, NULL },
+	};
+
+	CHECK_ROWS(rows);
+}
+
+TEST(narrow_hosts_that_overlap)
+{
+	static const struct row rows[] = {
 		/* A narrower rule must not be left out of a wider one. */
 		{ ALL,
 		  ALL "\nnetwork.allow.1.host a.test\n"
