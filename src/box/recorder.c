@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,22 +49,57 @@ static void list_layers(const struct cordon_spec *s, const char **ret)
 	ret[n] = NULL;
 }
 
-static size_t list_mounts(const struct cordon_spec *s, struct ledger_mount *m)
+/* The root: this machine's programs, or an image; and a layer for changes. */
+static size_t list_root(const struct cordon_spec *s, struct ledger_mount *m)
 {
 	size_t n = 0;
 
-	m[n++] = (struct ledger_mount){ "/usr", "/usr", "ro", 0 };
+	if (!s->root && !s->has_programs)
+		m[n++] = (struct ledger_mount){ "/usr", "/usr", "ro", 0 };
+	if (s->writable_root)
+		m[n++] = (struct ledger_mount){ NULL, "/", "rw", s->disk };
+	return n;
+}
+
+/* Those that every box has, where nothing else is. */
+static size_t list_scratch(const struct cordon_spec *s, struct ledger_mount *m)
+{
+	const struct {
+		const char *target;
+		bool is_ro;
+	} places[] = {
+		{ "/tmp", s->no_tmp },
+		{ "/dev/shm", s->no_shm },
+		{ "/workspace", s->no_workspace },
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		uint64_t size = prepare_scratch(s, places[i].target);
+
+		if (size)
+			m[n++] = (struct ledger_mount){ NULL, places[i].target,
+							places[i].is_ro ? "ro"
+									: "rw",
+							size };
+	}
+	return n;
+}
+
+static size_t list_mounts(const struct cordon_spec *s, struct ledger_mount *m)
+{
+	size_t n = list_root(s, m);
+
 	for (size_t i = 0; i < s->n_binds; i++)
 		m[n++] = (struct ledger_mount){
 			s->binds[i].source, s->binds[i].target,
 			s->binds[i].mode == BIND_RW ? "rw" : "ro", 0
 		};
 	for (size_t i = 0; i < s->n_tmpfs; i++)
-		m[n++] = (struct ledger_mount){ NULL, s->tmpfs[i].target, "rw",
+		m[n++] = (struct ledger_mount){ NULL, s->tmpfs[i].target,
+						s->tmpfs[i].is_ro ? "ro" : "rw",
 						s->tmpfs[i].size };
-	m[n++] = (struct ledger_mount){ NULL, "/tmp", "rw", 64 << 20 };
-	m[n++] = (struct ledger_mount){ NULL, "/workspace", "rw", s->disk };
-	return n;
+	return n + list_scratch(s, m + n);
 }
 
 static size_t list_limits(const struct cordon_spec *s, struct ledger_limit *l)
@@ -77,8 +113,11 @@ static size_t list_limits(const struct cordon_spec *s, struct ledger_limit *l)
 	l[n++] = (struct ledger_limit){ "pids", s->pids };
 	l[n++] = (struct ledger_limit){ "output", s->output };
 	l[n++] = (struct ledger_limit){ "disk", s->disk };
-	l[n++] = (struct ledger_limit){ "files", s->nofile };
-	l[n++] = (struct ledger_limit){ "file_size", s->fsize };
+	l[n++] = (struct ledger_limit){ "files", spec_held_to(s, RLIMIT_NOFILE,
+							      s->nofile) };
+	l[n++] = (struct ledger_limit){
+		"file_size", spec_held_to(s, RLIMIT_FSIZE, s->fsize)
+	};
 	return n;
 }
 

@@ -43,14 +43,6 @@ static void take_places(struct strv *to, const struct cordon_spec *s)
 		add_place(to, s->tmpfs[i].target, s->tmpfs[i].size);
 }
 
-/* A ulimit that was asked for is lower, or it is not looked at. */
-static uint64_t held_to(const struct cordon_spec *s, int what, uint64_t usual)
-{
-	if (!(s->rlimits_set & 1U << what))
-		return usual;
-	return MIN(usual, MIN(s->rlimits[what].soft, s->rlimits[what].hard));
-}
-
 void result_take_limits(struct cordon_result *r, const struct cordon_spec *s)
 {
 	r->limits.timeout_us = s->timeout_us;
@@ -64,8 +56,8 @@ void result_take_limits(struct cordon_result *r, const struct cordon_spec *s)
 	r->limits.output = s->output;
 	r->limits.hard_output = s->hard_output;
 	r->limits.disk = spec_workspace_size(s);
-	r->limits.nofile = held_to(s, RLIMIT_NOFILE, s->nofile);
-	r->limits.fsize = held_to(s, RLIMIT_FSIZE, s->fsize);
+	r->limits.nofile = spec_held_to(s, RLIMIT_NOFILE, s->nofile);
+	r->limits.fsize = spec_held_to(s, RLIMIT_FSIZE, s->fsize);
 	r->limits.uid = s->uid;
 	r->limits.gid = s->gid;
 	r->limits.read_only = !s->writable_root;

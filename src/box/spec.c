@@ -174,6 +174,13 @@ uint64_t spec_workspace_size(const struct cordon_spec *s)
 	return s->disk;
 }
 
+uint64_t spec_held_to(const struct cordon_spec *s, int what, uint64_t usual)
+{
+	if (!(s->rlimits_set & 1U << what))
+		return usual;
+	return MIN(usual, MIN(s->rlimits[what].soft, s->rlimits[what].hard));
+}
+
 void spec_plain_path(char *path)
 {
 	char *to = path;

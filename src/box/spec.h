@@ -231,6 +231,8 @@ uint64_t spec_total_us(const struct cordon_spec *s);
 
 /* Bytes that the box's /workspace has; 0: it is a volume, which has its own. */
 uint64_t spec_workspace_size(const struct cordon_spec *s);
+/* A number of the box, or the ulimit that was asked for if that is lower. */
+uint64_t spec_held_to(const struct cordon_spec *s, int what, uint64_t usual);
 
 /* 0, or -errno with a line that says what does not go together. */
 int spec_check(const struct cordon_spec *s, struct err *err);

@@ -615,3 +615,33 @@ kept() {
 	has "$text" '"text":"42-out'
 	lacks "$text" word-of
 }
+
+# mounted ARG...: a run with these flags, what the record says is mounted, and
+# the same of the box's own table: target, mode, size in KiB.
+mounted() {
+	rm -rf "$dir/state"
+	"$cordon" run "$@" -- awk '$2 ~ "^/(usr|tmp|workspace|dev/shm|data)?$" {
+		size = match($4, /size=[0-9]+k/) ? substr($4, RSTART + 5, RLENGTH - 6) : "-"
+		print $2, substr($4, 1, 2), size }' /proc/mounts >"$dir/box"
+	cat "$dir"/state/ledger/*.jsonl | jq -r 'select(.kind == "run.start") | .mounts[] |
+		"\(.target) \(.mode) \(if .size then .size / 1024 else "-" end)"' >"$dir/record"
+}
+
+@test "audit: the mounts of a run's record are those that its box sees" {
+	export CORDON_STATE_DIR=$dir/state
+	work=$(mktemp -d /var/tmp/cordon-audit-XXXXXX)
+	# The root itself is a tmpfs of Cordon's, frozen.
+	for flags in '' "--volume $work:/workspace" "--volume $work:/data:rw --tmpfs /tmp:size=1m" \
+		'--tmpfs /tmp:size=2m,ro --disk 32m'; do
+		# shellcheck disable=SC2086
+		mounted $flags
+		is "$(sort record)" "$(grep -v '^/ ' box | sort)" || { echo "flags: $flags"; rmdir "$work"; return 1; }
+	done
+	rmdir "$work"
+	# A layer for changes is told as what it is, and no /usr that could be written.
+	mounted --read-only=false
+	has "$(cat record)" "/ rw 65536"
+	has "$(cat record)" "/usr ro -"
+	"$cordon" run --ulimit nofile=100:200 -- true
+	is "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl | jq 'select(.kind == "run.start") | .limits.files' | tail -n 1)" 100
+}
