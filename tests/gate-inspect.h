@@ -530,10 +530,22 @@ static void lab_join(struct lab *l, pthread_t thread, const char *what)
 }
 
 /* The box leaves; everybody else has to follow. */
+/* Closed with something unread, a socket says that it was broken off. */
+static void box_drain(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char data[4096];
+
+	(void)shutdown(fd, SHUT_WR);
+	while (poll(&p, 1, 500) > 0 && read(fd, data, sizeof(data)) > 0)
+		;
+}
+
 static void lab_end(struct lab *l)
 {
 	if (l->box.ssl)
 		(void)SSL_shutdown(l->box.ssl);
+	box_drain(l->box.fd);
 	(void)close(l->box.fd);
 	lab_join(l, l->gate, "the gate to end");
 	lab_join(l, l->server, "the server to end");
