@@ -49,6 +49,9 @@ struct side {
 	size_t in_at, in_len;
 	struct buf out;
 	size_t out_at;
+	char *wire; /* records that go together; NULL: none did yet */
+	size_t wire_at, wire_len;
+	bool gathers;
 	bool has_secret;      /* among the bytes to go */
 	uint64_t n_in, n_out; /* bytes of HTTP */
 };
@@ -91,5 +94,5 @@ static inline size_t side_room(const struct side *s)
 
 static inline bool side_is_flushed(const struct side *s)
 {
-	return s->out_at == s->out.len;
+	return s->out_at == s->out.len && s->wire_at == s->wire_len;
 }
