@@ -630,6 +630,7 @@ mounted() {
 @test "audit: the mounts of a run's record are those that its box sees" {
 	export CORDON_STATE_DIR=$dir/state
 	work=$(mktemp -d /var/tmp/cordon-audit-XXXXXX)
+	chmod 755 "$work" # as an ordinary user a box is somebody else
 	# The root itself is a tmpfs of Cordon's, frozen.
 	for flags in '' "--volume $work:/workspace" "--volume $work:/data:rw --tmpfs /tmp:size=1m" \
 		'--tmpfs /tmp:size=2m,ro --disk 32m'; do
