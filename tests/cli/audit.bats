@@ -623,12 +623,12 @@ mounted() {
 	"$cordon" run "$@" -- awk '$2 ~ "^/(usr|tmp|workspace|dev/shm|data)?$" {
 		size = match($4, /size=[0-9]+k/) ? substr($4, RSTART + 5, RLENGTH - 6) : "-"
 		print $2, substr($4, 1, 2), size }' /proc/mounts >"$dir/box"
-	cat "$dir"/state/ledger/*.jsonl | jq -r 'select(.kind == "run.start") | .mounts[] |
+	cat "$L"/*.jsonl | jq -r 'select(.kind == "run.start") | .mounts[] |
 		"\(.target) \(.mode) \(if .size then .size / 1024 else "-" end)"' >"$dir/record"
 }
 
 @test "audit: the mounts of a run's record are those that its box sees" {
-	export CORDON_STATE_DIR=$dir/state
+	ledger_setup
 	work=$(mktemp -d /var/tmp/cordon-audit-XXXXXX)
 	chmod 755 "$work" # as an ordinary user a box is somebody else
 	# The root itself is a tmpfs of Cordon's, frozen.
@@ -644,5 +644,5 @@ mounted() {
 	has "$(cat record)" "/ rw 65536"
 	has "$(cat record)" "/usr ro -"
 	"$cordon" run --ulimit nofile=100:200 -- true
-	is "$(cat "$CORDON_STATE_DIR"/ledger/*.jsonl | jq 'select(.kind == "run.start") | .limits.files' | tail -n 1)" 100
+	is "$(cat "$L"/*.jsonl | jq 'select(.kind == "run.start") | .limits.files' | tail -n 1)" 100
 }
