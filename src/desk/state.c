@@ -99,7 +99,7 @@ static int open_named(int dir, const char *name, int flags, struct stat *ret_st)
 int state_file(const struct state *s, const char *name, int flags,
 	       struct err *err)
 {
-	struct stat st;
+	struct stat st = { 0 };
 	_cleanup_fd_ int fd = open_named(
 		s->fd, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, &st);
 
