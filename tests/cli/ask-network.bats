@@ -56,16 +56,6 @@ policy() {
 	END
 }
 
-# Waits until a command is true, for 20 s at most.
-until_true() {
-	for _ in $(seq 200); do
-		! "$@" >/dev/null 2>&1 || return 0
-		sleep 0.1
-	done
-	echo "never true: $*"
-	return 1
-}
-
 serve() {
 	: >"$place/log"
 	CORDON_STATE_DIR=$place/state CORDON_RUNTIME_DIR=$place/run \

@@ -50,3 +50,13 @@ for name in sys.argv[1].split("."):
     value = value[int(name) if name.isdigit() else name]
 print(value)' "$1" <<<"$output"
 }
+
+# Waits until a command is true, for 20 s at most.
+until_true() {
+	for _ in $(seq 200); do
+		! "$@" >/dev/null 2>&1 || return 0
+		sleep 0.1
+	done
+	echo "never true: $*"
+	return 1
+}

@@ -64,16 +64,6 @@ setup_file() {
 	serve
 }
 
-# Waits until a command is true, for 20 s at most.
-until_true() {
-	for _ in $(seq 200); do
-		! "$@" >/dev/null 2>&1 || return 0
-		sleep 0.1
-	done
-	echo "never true: $*"
-	return 1
-}
-
 # Starts a daemon; its process is $place/pid.
 serve() {
 	THE_KEY=$SECRET CORDON_STATE_DIR=$place/state \

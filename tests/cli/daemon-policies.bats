@@ -47,15 +47,6 @@ name() {
 	printf '%s\n' 'version: 1' "${@:2}" >"$place/policies/$1.yaml"
 }
 
-until_true() {
-	for _ in $(seq 200); do
-		! "$@" >/dev/null 2>&1 || return 0
-		sleep 0.1
-	done
-	echo "never true: $*"
-	return 1
-}
-
 # serve [DIR]: a daemon of our own; its process is $place/pid.
 serve() {
 	CORDON_STATE_DIR=$place/state CORDON_RUNTIME_DIR=$place/run "$CORDON_BUILD/cordon" serve \
