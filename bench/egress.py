@@ -465,7 +465,7 @@ def main():
         ways["inspected box"] = Way(world, policy=world.policy(
             "look.yaml", "      methods: [GET]"))
         report_throughput(r, ways, 3 if quick else 15, why)
-        report_latency(r, ways, 2 if quick else 5, 60 if quick else 200)
+        report_latency(r, ways, 2 if quick else 20, 60)
         report_start(r, world, 10 if quick else 60)
         report_many(r, world)
     finally:

@@ -322,10 +322,18 @@ static inline pid_t find_child(pid_t parent, const char *name)
 	return found;
 }
 
+/* Who waits for an exec goes on before the new program has its name. */
 static inline pid_t keeper_pid(void)
 {
+	pid_t pid = 0;
+
 	(void)box_open();
-	return find_child(getpid(), "cordon-keeper");
+	for (int i = 0; i < 200 && pid == 0; i++) {
+		pid = find_child(getpid(), "cordon-keeper");
+		if (pid == 0)
+			sleep_ms(10);
+	}
+	return pid;
 }
 
 static inline long keeper_pss_kib(void)
