@@ -584,6 +584,31 @@ TEST(s20_hostile_programs_do_not_hold_it_up)
 	stop_keeper();
 }
 
+/* Its processes count until they are reaped, which may be after that. */
+TEST(s_a_killed_crowd_makes_room)
+{
+	struct box_s *b;
+
+	begin();
+	if (best_effort)
+		SKIP("no group that this user may use");
+	b = open_one("pids=64");
+	for (int i = 0; i < 30; i++) {
+		struct ran *crowd = start_in(
+			b, NOT_HOW, "sh", "-c",
+			"f() { f | f & }; f 2>/dev/null; wait; sleep 100",
+			NULL);
+
+		CHECK(WAIT_FOR(crowd->started, 5000));
+		(void)WAIT_FOR(false, 50);
+		(void)session_kill_exec(b->s, crowd->number);
+		CHECK(WAIT_FOR(crowd->ended, 10000));
+		CHECK_INT(exit_of(run_sh(b, "exit 3")), 3);
+	}
+	close_one(b, false);
+	stop_keeper();
+}
+
 /* Three at once: who is killed for memory is told so, and nobody else. */
 TEST(s_oom_is_blamed_on_who_was_killed)
 {

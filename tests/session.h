@@ -459,6 +459,8 @@ static inline int exit_of(const struct ran *r)
 {
 	if (r->outcome.err.code)
 		printf("# %s: %s\n", r->outcome.err.stage, r->outcome.err.text);
+	if (r->outcome.exec_errno)
+		printf("# exec: %s\n", strerror(r->outcome.exec_errno));
 	if (r->outcome.err.code || r->outcome.exec_errno)
 		return -1;
 	return WIFEXITED(r->outcome.wait_status)

@@ -184,7 +184,7 @@ static bool has_credit(struct egress *e)
 static void listen_to_gate(struct egress *e, bool does)
 {
 	struct epoll_event ev = { .events = does ? EPOLLIN : 0,
-				  .data.u32 = EGRESS_QUESTIONS };
+				  .data.u32 = FROM_GATE };
 
 	if (e->sock >= 0)
 		(void)epoll_ctl(e->epoll, EPOLL_CTL_MOD, e->sock, &ev);
@@ -198,8 +198,7 @@ static void pause_gate(struct egress *e)
 	if (e->pause < 0) {
 		e->pause = timerfd_create(CLOCK_MONOTONIC,
 					  TFD_CLOEXEC | TFD_NONBLOCK);
-		if (e->pause < 0 ||
-		    egress_watch(e, e->pause, EGRESS_QUESTIONS + 1) < 0) {
+		if (e->pause < 0 || egress_watch(e, e->pause, FROM_PAUSE) < 0) {
 			warn(e, "the gate was closed: no timer for it");
 			fd_close(&e->sock);
 			return;
@@ -429,13 +428,15 @@ void egress_hear(struct egress *e)
 
 void egress_step(struct egress *e)
 {
-	struct epoll_event ev[EGRESS_QUESTIONS + 2];
+	struct epoll_event ev[FROM_BOX + 1];
 	int n = epoll_wait(e->epoll, ev, ARRAY_SIZE(ev), 0);
 
 	for (int i = 0; i < n; i++) {
-		if (ev[i].data.u32 == EGRESS_QUESTIONS + 1)
+		if (ev[i].data.u32 == FROM_BOX)
+			egress_start_late(e);
+		else if (ev[i].data.u32 == FROM_PAUSE)
 			pause_over(e);
-		else if (ev[i].data.u32 == EGRESS_QUESTIONS)
+		else if (ev[i].data.u32 == FROM_GATE)
 			egress_hear(e);
 		else if (ev[i].data.u32 < EGRESS_QUESTIONS)
 			answered(e, &e->questions[ev[i].data.u32]);

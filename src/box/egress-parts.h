@@ -12,8 +12,12 @@ union gate_message {
 	struct gate_event event;
 };
 
-/* `what` of a question is its place, of the gate EGRESS_QUESTIONS. */
+/* `what` of a question is its place, of others one of these. */
+enum { FROM_GATE = EGRESS_QUESTIONS, FROM_PAUSE, FROM_BOX };
 int egress_watch(struct egress *e, int fd, uint32_t what);
+
+/* The box is made: its gate is to be started now. */
+void egress_start_late(struct egress *e);
 
 /* Again, if it was not listened to for a while. */
 void egress_listen(struct egress *e);

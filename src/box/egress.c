@@ -99,8 +99,10 @@ static int spawn(const char *path, const int *fds, pid_t *ret_pid,
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = clone_vfork(&args, become_gate, &birth);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (pid < 0)
+	if (pid < 0) {
+		*ret_pidfd = NO_FD; /* the kernel may have said a number */
 		return pid;
+	}
 	*ret_pid = pid;
 	return birth.error ? -birth.error : 0;
 }
@@ -153,32 +155,77 @@ int egress_watch(struct egress *e, int fd, uint32_t what)
 static int watch_gate(struct egress *e, struct err *err)
 {
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (e->epoll < 0 || egress_watch(e, e->sock, EGRESS_QUESTIONS) < 0)
+	if (e->epoll < 0 || egress_watch(e, e->sock, FROM_GATE) < 0)
 		return err_errno(err, errno, "watch the gate");
 	return 0;
 }
 
-static int start_gate(struct egress *e, struct err *err)
+static void close_ends(struct egress *e)
 {
-	_cleanup_fd_ int client = NO_FD;
-	_cleanup_fd_ int box = NO_FD;
+	fd_close(&e->ends[0]);
+	fd_close(&e->ends[1]);
+}
+
+static int open_ends(struct egress *e, struct err *err)
+{
 	int pair[2];
-	int r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket for the gate");
 	e->sock = pair[0];
-	client = pair[1];
+	e->ends[0] = pair[1];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket for the gate");
 	e->box = pair[0];
-	box = pair[1];
-	if (watch_gate(e, err) < 0)
-		return -err->code;
-	r = e->by.start
-		    ? e->by.start(e->by.arg, client, box, err)
-		    : egress_spawn(client, box, NO_FD, &e->pid, &e->pidfd, err);
+	e->ends[1] = pair[1];
+	return watch_gate(e, err);
+}
+
+static int start_gate(struct egress *e, struct err *err)
+{
+	int r = open_ends(e, err);
+
+	if (r == 0)
+		r = e->by.start ? e->by.start(e->by.arg, e->ends[0], e->ends[1],
+					      err)
+				: egress_spawn(e->ends[0], e->ends[1], NO_FD,
+					       &e->pid, &e->pidfd, err);
+	close_ends(e);
 	return r < 0 ? r : give_table(e, &e->table, err);
+}
+
+/*
+ * Init gives the gate its sockets as the last thing that it does for the box.
+ * Until then all CPUs are busy with that, and a gate would be in its way.
+ */
+static int plan_gate(struct egress *e, struct err *err)
+{
+	char path[PATH_MAX];
+
+	if (program_find(GATE, path, sizeof(path), err) < 0 ||
+	    open_ends(e, err) < 0 || give_table(e, &e->table, err) < 0)
+		return -err->code;
+	if (egress_watch(e, e->ends[1], FROM_BOX) < 0)
+		return err_errno(err, errno, "watch the box");
+	return 0;
+}
+
+void egress_start_late(struct egress *e)
+{
+	if (e->ends[0] < 0)
+		return;
+	if (egress_spawn(e->ends[0], e->ends[1], NO_FD, &e->pid, &e->pidfd,
+			 &e->missing) < 0) {
+		(void)err_stage(&e->missing, "gate");
+		e->is_ending = true;
+	}
+	(void)epoll_ctl(e->epoll, EPOLL_CTL_DEL, e->ends[1], NULL);
+	close_ends(e);
+}
+
+const struct err *egress_missing(const struct egress *e)
+{
+	return e->missing.code ? &e->missing : NULL;
 }
 
 /* its authority */
@@ -253,6 +300,8 @@ void egress_init(struct egress *e)
 	e->epoll = NO_FD;
 	e->pidfd = NO_FD;
 	e->pause = NO_FD;
+	e->ends[0] = NO_FD;
+	e->ends[1] = NO_FD;
 }
 
 static void describe(struct egress *e)
@@ -315,9 +364,11 @@ int egress_open(struct egress *e, const struct policy *p,
 	return await_ca(e, err);
 }
 
-int egress_start(struct egress *e, struct err *err)
+int egress_start(struct egress *e, bool is_late, struct err *err)
 {
-	return e->is_open && e->sock < 0 ? start_gate(e, err) : 0;
+	if (!e->is_open || e->sock >= 0)
+		return 0;
+	return is_late ? plan_gate(e, err) : start_gate(e, err);
 }
 
 int egress_adopt(struct egress *e, int sock, struct strv *said,
@@ -419,12 +470,19 @@ void egress_end(struct egress *e, const struct wire_outcome *o)
 	int64_t end = clock_us() + END_MS * 1000LL;
 
 	egress_unrouted(e, o->net_refused);
+	/* Who is to tell of what waits for it? */
+	if (o->net_opened > 0)
+		egress_start_late(e);
+	close_ends(e);
 	if (!e->is_open || e->sock < 0)
 		return;
 	egress_close(e, o->end != WIRE_BY_ITSELF);
 	egress_hear(e);
-	/* One that is still coming up has decided nothing yet. */
-	if (!e->has_begun && o->net_opened == 0) {
+	/*
+	 * One that is still coming up has decided nothing yet. What was tried
+	 * is known only of a box that ended by itself.
+	 */
+	if (!e->has_begun && o->net_opened == 0 && o->end == WIRE_BY_ITSELF) {
 		(void)sys_pidfd_kill(e->pidfd, SIGKILL);
 		fd_close(&e->sock);
 	}
@@ -446,6 +504,7 @@ void egress_done(struct egress *e)
 	if (!e->is_open)
 		return;
 	egress_withdraw(e);
+	close_ends(e);
 	fd_close(&e->box);
 	fd_close(&e->sock);
 	reap(e, END_MS);

@@ -8,7 +8,8 @@
  *	egress_open()   the table; where the box must know the authority of
  *			its gate, also the gate, and that is waited for
  *	...             the box is prepared (`spec->egress`) and begun
- *	egress_start()  the gate, if it is not there yet
+ *	egress_start()  the gate, if it is not there yet; or, where we look
+ *			after the run all the time, as soon as the box is made
  *	...             its other socket goes with the work (egress_take_box())
  *	egress_step()   whenever egress_fd() is readable
  *	egress_end()    the box is dead: the last events, and the gate is gone
@@ -19,9 +20,10 @@
  * (egress_adopt()), hears and ends it, with a table that is final. What such a
  * gate asks, it asks the parent (serve/gate-ask.h).
  *
- * A gate that cannot be started is an error before anything runs; one that
- * dies takes every connection with it, no new one can be made, and that is a
- * warning in the result. It ends with us, however we end.
+ * A gate that cannot be started is an error before anything runs, or ends the
+ * run where it is started late; one that dies takes every connection with it,
+ * no new one can be made, and that is a warning in the result. It ends with us,
+ * however we end.
  */
 
 #include <stdbool.h>
@@ -70,13 +72,15 @@ struct egress {
 	const struct cordon_spec *of; /* NULL: adopted */
 	struct recorder *recorder;
 	struct cordon_result *result;
-	int sock;  /* to the gate; NO_FD: there is none, or none any more */
-	int box;   /* init's end of its other one, until that is sent */
-	int epoll; /* over `sock` and those who are asked */
+	int sock;    /* to the gate; NO_FD: there is none, or none any more */
+	int box;     /* init's end of its other one, until that is sent */
+	int ends[2]; /* the gate's, until it is started */
+	int epoll;   /* over `sock` and those who are asked */
 	pid_t pid;
 	int pidfd;
 	char *ca;       /* PEM */
 	bool has_begun; /* it has taken a table, and may have decided */
+	struct err missing;
 	bool is_ending; /* its end is what we wait for */
 	uint32_t n_tables;
 	uint64_t n_denied; /* on the ledger */
@@ -94,7 +98,9 @@ void egress_init(struct egress *e);
 int egress_open(struct egress *e, const struct policy *p,
 		const struct cordon_spec *s, struct recorder *recorder,
 		struct cordon_result *result, struct err *err);
-int egress_start(struct egress *e, struct err *err);
+int egress_start(struct egress *e, bool is_late, struct err *err);
+/* Why a gate that was to be started late is not there; NULL: it is. */
+const struct err *egress_missing(const struct egress *e);
 /*
  * A gate that another has started and given its table. Takes `sock` and
  * `said`; who started it ends it if it does not end by itself.

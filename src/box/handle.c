@@ -247,6 +247,9 @@ void handle_pump(struct cordon *c)
 
 		if (n == -EAGAIN)
 			return;
+		/* Told once, for what it left unread, and before its words. */
+		if (n == -ECONNRESET)
+			continue;
 		if (n != sizeof(msg)) {
 			lose(c);
 			return;

@@ -1,78 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One run, from the client's side.
- *
- * The streams are pipes whose read ends stay here; the keeper never sees a
- * byte of them. When the keeper says that a block or the run is over, every
- * process that could write is dead, so reading what is left cannot block and
- * loses nothing.
+ * One run, from the client's side: how it is begun and looked after. Its
+ * streams are in job-streams.c, its end is in job-end.c.
  */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "base/util.h"
-#include "box/capture.h"
-#include "box/egress.h"
-#include "box/guard.h"
-#include "box/handle.h"
+#include "box/job-parts.h"
 #include "box/message.h"
 #include "box/policy-load.h"
-#include "box/prepare.h"
-#include "box/work-bind.h"
-#include "box/recorder.h"
-#include "box/result.h"
 #include "box/spec.h"
-#include "box/wire.h"
-
-#define CHUNK 65536
-
-enum { TO_SOCK, TO_EVENT, TO_OUT, TO_ERR, TO_IN, TO_GATE };
-
-struct cordon_job {
-	struct job_head head;
-	struct cordon *handle;
-	struct cordon_job *next;
-	uint32_t number;
-	const struct cordon_spec *spec; /* as the guard has tightened it */
-	struct guard guard;
-	struct prepared prep;
-	struct recorder recorder;
-	struct egress egress;
-	struct policy *network; /* that took the place of the guard's */
-	struct cordon_events events;
-	void *arg;
-	int epoll;
-	int event; /* woken for what another job read */
-	int out;
-	int err;
-	int in;       /* write end of standard input */
-	size_t in_at; /* how much of the given input is written */
-	struct capture out_cap;
-	struct capture err_cap;
-	struct capture both_cap;
-	struct cordon_result *result;
-	bool is_over;   /* the result is complete */
-	bool has_ended; /* and nothing of the box is left */
-	bool has_flooded;
-	atomic_flag cancel_asked;
-	_Atomic(char *) cancel_reason;
-	char chunk[CHUNK]; /* what was read last; costs nothing before */
-};
 
 bool job_is(const struct cordon_job *j, uint32_t number)
 {
@@ -94,253 +41,9 @@ const struct cordon_result *job_result(const struct cordon_job *j)
 	return j->result;
 }
 
-void job_hold(struct cordon_job *j, int stream, bool is_held)
-{
-	int fd = stream == 1 ? j->out : j->err;
-	struct epoll_event ev = { .events = EPOLLIN,
-				  .data.u32 = stream == 1 ? TO_OUT : TO_ERR };
-
-	/* Not only without events: an end is always told, again and again. */
-	if (fd >= 0)
-		(void)epoll_ctl(j->epoll,
-				is_held ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, fd,
-				&ev);
-}
-
 static int get_fd(const struct cordon_job *j)
 {
 	return j->epoll;
-}
-
-/* output */
-
-static void got(struct cordon_job *j, int stream, const char *data, size_t len)
-{
-	struct capture *cap = stream == 1 ? &j->out_cap : &j->err_cap;
-	const struct wire_head flood = { WIRE_FLOOD, j->number };
-
-	capture_add(cap, data, len);
-	if (j->result->has_output)
-		capture_add(&j->both_cap, data, len);
-	if (j->events.output)
-		j->events.output(j->arg, stream, data, len);
-	if (j->spec->hard_output && cap->total > j->spec->hard_output &&
-	    !j->has_flooded) {
-		j->has_flooded = true;
-		(void)io_send(j->handle->sock, &flood, sizeof(flood), NULL, 0);
-	}
-}
-
-/* Reads once; false when there is nothing now, or nothing any more. */
-static bool read_some(struct cordon_job *j, int stream)
-{
-	int *fd = stream == 1 ? &j->out : &j->err;
-	ssize_t n;
-
-	if (*fd < 0)
-		return false;
-	n = read(*fd, j->chunk, sizeof(j->chunk));
-	if (n > 0) {
-		got(j, stream, j->chunk, (size_t)n);
-		return true;
-	}
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	/* EIO is how a terminal says that its other end is closed. */
-	if (n < 0 && !j->spec->tty)
-		(void)strv_add(&j->result->warnings,
-			       "output was lost: a pipe could not be read");
-	fd_close(fd);
-	return false;
-}
-
-static void drain(struct cordon_job *j)
-{
-	while (read_some(j, 1) | read_some(j, 2))
-		;
-}
-
-/* input */
-
-/* A write that gives EPIPE and no signal, whatever the caller's masks are. */
-static ssize_t write_quietly(int fd, const void *data, size_t len)
-{
-	const struct timespec now = { 0 };
-	sigset_t pipe_only;
-	sigset_t before;
-	ssize_t n;
-	int saved;
-
-	(void)sigemptyset(&pipe_only);
-	(void)sigaddset(&pipe_only, SIGPIPE);
-	(void)pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
-	n = write(fd, data, len);
-	saved = errno;
-	if (n < 0 && saved == EPIPE && !sigismember(&before, SIGPIPE))
-		(void)sigtimedwait(&pipe_only, NULL, &now);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = saved;
-	return n;
-}
-
-static long write_in(struct cordon_job *j, const void *data, size_t len)
-{
-	ssize_t n;
-
-	if (j->in < 0)
-		return -EPIPE;
-	if (len == 0) {
-		fd_close(&j->in);
-		return 0;
-	}
-	n = write_quietly(j->in, data, len);
-	if (n >= 0)
-		return n;
-	if (errno == EAGAIN || errno == EINTR)
-		return 0;
-	n = -errno;
-	fd_close(&j->in);
-	return n;
-}
-
-static void feed(struct cordon_job *j)
-{
-	const struct cordon_spec *s = j->spec;
-
-	while (j->in >= 0 && j->in_at < s->input_len) {
-		long n = write_in(j, s->input + j->in_at,
-				  s->input_len - j->in_at);
-
-		if (n <= 0)
-			return;
-		j->in_at += (size_t)n;
-	}
-	fd_close(&j->in);
-}
-
-/* messages */
-
-static struct run *add_run(struct cordon_job *j, const struct wire_outcome *o)
-{
-	struct cordon_result *r = j->result;
-	struct run *run = &r->runs[r->n_runs];
-
-	run->outcome = *o;
-	run->verdict = verdict_of(o);
-	stream_take(&run->out, &j->out_cap);
-	stream_take(&run->err, &j->err_cap);
-	if (j->prep.code_files[r->n_runs])
-		run->code_file = strdup(j->prep.code_files[r->n_runs]);
-	capture_init(&j->out_cap, j->spec->output);
-	capture_init(&j->err_cap, j->spec->output);
-	j->has_flooded = false;
-	r->n_runs++;
-	r->not_enforced |= o->not_enforced;
-	return run;
-}
-
-static void append_both(struct cordon_job *j, const char *text)
-{
-	if (j->result->has_output)
-		capture_add(&j->both_cap, text, strlen(text));
-}
-
-/* For readers that only look at text. */
-static void append_end(struct cordon_job *j, const struct run *run,
-		       const char *after)
-{
-	const char *words = NULL;
-
-	if (run->verdict.cause == CAUSE_TIMEOUT)
-		words = "\nTimeout";
-	else if (run->verdict.cause == CAUSE_CANCELLED)
-		words = "\nCode execution was cancelled.";
-	else if (run->verdict.cause == CAUSE_DENIED)
-		words = run->outcome.err.text;
-	if (!words)
-		return;
-	append_both(j, words);
-	append_both(j, after);
-}
-
-/*
- * Nobody is told of an end that is not on the record: then the result says
- * that, and how it ended only in words.
- */
-static void record_end(struct cordon_job *j)
-{
-	struct cordon_result *r = j->result;
-	struct run *run = &r->runs[r->n_runs - 1];
-	struct err err = { 0 };
-	char *text;
-
-	if (recorder_end(&j->recorder, r, &err) == 0)
-		return;
-	if (asprintf(&text, "it ended (%s), but that could not be recorded: %s",
-		     cause_name(run->verdict.cause), err.text) >= 0) {
-		free(r->message);
-		r->message = text;
-	}
-	run->verdict = (struct verdict){ CAUSE_SETUP, 125, 0 };
-}
-
-/* The box ends beside us: as in keeper/run.c. */
-static void give_way(const struct cordon_job *j)
-{
-	if (j->handle->keeper == 0)
-		(void)sched_yield();
-}
-
-/* Nothing was started: then nothing was made for it either. */
-static bool has_not_begun(const struct cordon_result *r)
-{
-	enum cause cause = r->runs[0].verdict.cause;
-
-	return r->n_runs == 1 &&
-	       (cause == CAUSE_SETUP || cause == CAUSE_NOT_FOUND ||
-		cause == CAUSE_DENIED || cause == CAUSE_INVALID);
-}
-
-static void finish(struct cordon_job *j, const struct wire_outcome *o, int work)
-{
-	struct cordon_result *r = j->result;
-	struct run *run;
-
-	drain(j);
-	fd_close(&j->out);
-	fd_close(&j->err);
-	fd_close(&j->in);
-	run = add_run(j, o);
-	if (run->verdict.cause == CAUSE_CANCELLED)
-		r->cancel_reason = atomic_exchange(&j->cancel_reason, NULL);
-	r->message = message_of(run, j->spec, r->cancel_reason);
-	append_end(j, run, "");
-	stream_take(&r->output, &j->both_cap);
-	if (work >= 0 && !(j->spec->no_files && j->spec->n_copies == 0))
-		workspace_collect(work, j->spec, j->guard.copies, &j->prep,
-				  &r->files, &r->warnings);
-	if (!o->err.code)
-		work_dir_clean(j->spec, &j->prep, &r->warnings);
-	if (has_not_begun(r))
-		guard_unmake(&j->guard);
-	message_truncation(r, &r->warnings);
-	egress_end(&j->egress, o);
-	guard_sweep(&j->guard, &r->violations);
-	give_way(j);
-	record_end(j);
-	give_way(j);
-	j->is_over = true;
-}
-
-static void take_tty(struct cordon_job *j, int *fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = TO_OUT };
-
-	fd_close(&j->out);
-	j->out = take_fd(fd);
-	(void)fcntl(j->out, F_SETFL, O_RDWR | O_NONBLOCK);
-	(void)epoll_ctl(j->epoll, EPOLL_CTL_ADD, j->out, &ev);
-	j->in = fcntl(j->out, F_DUPFD_CLOEXEC, 3);
 }
 
 void job_take(struct cordon_job *j, const struct wire_msg *msg, int *fds,
@@ -354,23 +57,51 @@ void job_take(struct cordon_job *j, const struct wire_msg *msg, int *fds,
 		return;
 	if (!msg) {
 		if (!j->is_over)
-			finish(j, &lost, NO_FD);
+			job_close_run(j, &lost, NO_FD);
 		j->has_ended = true;
 	} else if (msg->type == WIRE_STARTED) {
 		if (n_fds > 0)
-			take_tty(j, &fds[0]);
+			job_take_tty(j, &fds[0]);
 		if (j->events.started)
 			j->events.started(j->arg, j->spec->tty ? j->out : -1);
 	} else if (msg->type == WIRE_BLOCK) {
-		drain(j);
-		append_end(j, add_run(j, &msg->outcome), "\n");
+		job_drain(j);
+		job_append_end(j, job_add_run(j, &msg->outcome), "\n");
 		(void)io_send(j->handle->sock, &next, sizeof(next), NULL, 0);
 	} else if (msg->type == WIRE_OVER || msg->type == WIRE_ENDED) {
 		if (!j->is_over)
-			finish(j, &msg->outcome, n_fds > 0 ? fds[0] : NO_FD);
+			job_close_run(j, &msg->outcome,
+				      n_fds > 0 ? fds[0] : NO_FD);
 		j->has_ended = msg->type == WIRE_ENDED;
 	}
 	(void)!write(j->event, &one, sizeof(one));
+}
+
+/* Whether nobody did before. */
+static bool cancel_first(struct cordon_job *j, const char *reason)
+{
+	const struct wire_head head = { WIRE_CANCEL, j->number };
+
+	if (atomic_flag_test_and_set(&j->cancel_asked))
+		return false;
+	atomic_store(&j->cancel_reason, strdup(reason ? reason : "cancelled"));
+	(void)io_send(j->handle->sock, &head, sizeof(head), NULL, 0);
+	return true;
+}
+
+static void cancel(struct cordon_job *j, const char *reason)
+{
+	(void)cancel_first(j, reason);
+}
+
+static void hear_gate(struct cordon_job *j)
+{
+	const struct err *missing;
+
+	egress_step(&j->egress);
+	missing = egress_missing(&j->egress);
+	if (missing && cancel_first(j, missing->text))
+		j->is_gateless = true;
 }
 
 static int step(struct cordon_job *j)
@@ -392,29 +123,19 @@ static int step(struct cordon_job *j)
 			break;
 		case TO_OUT:
 		case TO_ERR:
-			(void)read_some(j, ev[i].data.u32 == TO_OUT ? 1 : 2);
+			(void)job_read(j, ev[i].data.u32 == TO_OUT ? 1 : 2);
 			break;
 		case TO_IN:
-			feed(j);
+			job_feed(j);
 			break;
 		case TO_GATE:
-			egress_step(&j->egress);
+			hear_gate(j);
 			break;
 		default:
 			break;
 		}
 	}
 	return j->has_ended;
-}
-
-static void cancel(struct cordon_job *j, const char *reason)
-{
-	const struct wire_head head = { WIRE_CANCEL, j->number };
-
-	if (atomic_flag_test_and_set(&j->cancel_asked))
-		return;
-	atomic_store(&j->cancel_reason, strdup(reason ? reason : "cancelled"));
-	(void)io_send(j->handle->sock, &head, sizeof(head), NULL, 0);
 }
 
 /* start */
@@ -426,44 +147,6 @@ static int add_fd(struct cordon_job *j, int fd, uint32_t events, uint32_t what,
 
 	if (epoll_ctl(j->epoll, EPOLL_CTL_ADD, fd, &ev) < 0)
 		return err_errno(err, errno, "watch a run");
-	return 0;
-}
-
-/* The box's ends; stdin is nothing unless something was given. */
-static int open_streams(struct cordon_job *j, int box[3], struct err *err)
-{
-	bool wants_input = !j->spec->tty &&
-			   (j->spec->has_input || j->spec->interactive);
-	int p[2];
-
-	if (pipe2(p, O_CLOEXEC) < 0)
-		return err_errno(err, errno, "make a pipe");
-	j->out = p[0];
-	box[1] = p[1];
-	if (pipe2(p, O_CLOEXEC) < 0)
-		return err_errno(err, errno, "make a pipe");
-	j->err = p[0];
-	box[2] = p[1];
-	if (wants_input) {
-		if (pipe2(p, O_CLOEXEC) < 0)
-			return err_errno(err, errno, "make a pipe");
-		box[0] = p[0];
-		j->in = p[1];
-		(void)fcntl(j->in, F_SETFL, O_NONBLOCK);
-	} else {
-		box[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		if (box[0] < 0)
-			return err_errno(err, errno, "open /dev/null");
-	}
-	(void)fcntl(j->out, F_SETFL, O_NONBLOCK);
-	(void)fcntl(j->err, F_SETFL, O_NONBLOCK);
-	/*
-	 * The box's user is another one, and programs do open /dev/stderr
-	 * again: it may, in the direction that is meant.
-	 */
-	if ((wants_input && fchmod(box[0], 0604) < 0) ||
-	    fchmod(box[1], 0602) < 0 || fchmod(box[2], 0602) < 0)
-		return err_errno(err, errno, "open a pipe to the box");
 	return 0;
 }
 
@@ -506,39 +189,12 @@ static int new_result(struct cordon_job *j, struct err *err)
 	return 0;
 }
 
-/* A refusal is a result: the run has ended before it began. */
-static void refuse(struct cordon_job *j, const struct err *why)
-{
-	static const struct verdict verdicts[] = {
-		[REFUSED_DENIED] = { CAUSE_DENIED, 126, 0 },
-		[REFUSED_NOT_FOUND] = { CAUSE_NOT_FOUND, 127, 0 },
-		[REFUSED_INVALID] = { CAUSE_INVALID, 125, 0 },
-	};
-	struct cordon_result *r = j->result;
-	size_t block = j->spec->n_blocks > 1 ? j->prep.block : 0;
-
-	guard_unmake(&j->guard);
-	r->runs[0].verdict = verdicts[j->prep.refused];
-	if (j->prep.exit_code)
-		r->runs[0].verdict.exit_code = j->prep.exit_code;
-	r->n_runs = 1;
-	if (!block)
-		r->message = strdup(why->text);
-	else if (asprintf(&r->message, "block %zu: %s", block, why->text) < 0)
-		r->message = NULL;
-	append_both(j, why->text);
-	stream_take(&r->output, &j->both_cap);
-	record_end(j);
-	j->is_over = true;
-	j->has_ended = true;
-}
-
 static int send_run(struct cordon_job *j, struct err *err)
 {
 	const struct wire_head head = { WIRE_RUN, j->number };
 	int fds[6] = { NO_FD, NO_FD, NO_FD, NO_FD, NO_FD, NO_FD };
 	int n = j->egress.is_open ? 6 : 5;
-	int r = open_streams(j, fds + 2, err);
+	int r = job_open_streams(j, fds + 2, err);
 
 	if (r == 0)
 		r = watch_all(j, err);
@@ -682,13 +338,15 @@ static int job_prepare(struct cordon_job *j, struct err *err)
 		return r;
 	if (!j->prep.refused)
 		send_ahead(j);
-	/* Beside the box, and while the record is written. */
-	if (!j->prep.refused && egress_start(&j->egress, err) < 0)
+	/* Beside the box; in a single run, which has us wait for it, after it.
+	 */
+	if (!j->prep.refused &&
+	    egress_start(&j->egress, j->handle->keeper == 0, err) < 0)
 		return err_stage(err, "gate");
 	if (record_start(j, err) < 0)
 		return -err->code;
 	if (j->prep.refused)
-		refuse(j, err);
+		job_refuse(j, err);
 	return 0;
 }
 
@@ -755,7 +413,7 @@ static int set_network(struct cordon_job *j, const char *file, struct err *err)
 static const struct job_ops ops = {
 	.fd = get_fd,
 	.step = step,
-	.write = write_in,
+	.write = job_write,
 	.cancel = cancel,
 	.end = end,
 	.set_network = set_network,

@@ -367,7 +367,8 @@ struct wire_outcome {
 	uint64_t pids_refused;
 	/* Sockets, under WIRE_WITNESS; with a gate, addresses without route */
 	uint64_t net_refused;
-	uint64_t net_opened; /* made inside, or refused there by the kernel */
+	uint64_t
+		net_opened; /* made or asked inside, or refused by the kernel */
 	uint32_t host_uid;
 	uint32_t landlock_abi;
 };

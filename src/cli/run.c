@@ -592,6 +592,39 @@ static int dry_run(const struct cordon_spec *s)
 	return code;
 }
 
+/* Whether its text has a word about the network. */
+static bool has_network(const char *policy)
+{
+	_cleanup_fd_ int fd = open(policy, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	char text[4096];
+	ssize_t n = -1;
+
+	/* Of a pipe there would be nothing left for who reads it. */
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		n = io_read_full(fd, text, sizeof(text));
+	return n > 0 && memmem(text, (size_t)n, "network:", 8);
+}
+
+/*
+ * Whether the box will probably have a way out: a guess before anything is
+ * read. Where it is wrong the box is the same, and takes longer to make.
+ */
+static bool expects_way_out(char **argv)
+{
+	bool ret = false;
+
+	for (; *argv && strcmp(*argv, "--") != 0; argv++) {
+		if (strncmp(*argv, "--network", 9) == 0)
+			return false;
+		if (strncmp(*argv, "--allow-host", 12) == 0)
+			ret = true;
+		else if (strcmp(*argv, "--policy") == 0 && argv[1])
+			ret = ret || has_network(argv[1]);
+	}
+	return ret;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	static struct session s;
@@ -604,7 +637,7 @@ int cmd_run(int argc, char **argv)
 	s.keeper = &keeper;
 	/* A low `ulimit -f` is an error that can be told; a box has its own. */
 	(void)signal(SIGXFSZ, SIG_IGN);
-	keeper_ahead(&keeper);
+	keeper_ahead(&keeper, expects_way_out(argv));
 	io_hold_below(KEEPER_FIRST_FD); /* it has not opened anything */
 	s.spec = cordon_spec_new();
 	if (!s.spec) {

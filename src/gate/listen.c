@@ -187,9 +187,14 @@ static void on_connection(uv_poll_t *p, int status, int events)
 
 void listen_rest(struct gate *g)
 {
-	for (int i = 0; i < g->listeners->n; i++)
-		if (g->listeners->all[i].cb == on_connection)
-			accept_some(&g->listeners->all[i], conns_take);
+	for (int i = 0; i < g->listeners->n; i++) {
+		struct listener *l = &g->listeners->all[i];
+
+		if (l->cb == on_connection)
+			accept_some(l, conns_take);
+		else if (l->cb == on_udp)
+			on_udp(&l->poll, 0, 0);
+	}
 }
 
 static int number_of(int fd, int option)

@@ -29,6 +29,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -44,6 +45,9 @@
 #endif
 
 #define CHILDREN 2048
+/* Where no process can be had: how often it is tried again, and after what. */
+#define RETRIES  50
+#define RETRY_NS 200000
 
 enum { EV_SOCK, EV_SIGNAL, EV_CHILD }; /* and from there on their index */
 
@@ -410,6 +414,35 @@ static int start_child(struct start *s, struct child *c)
 	return 0;
 }
 
+static void drop(struct child *c)
+{
+	fd_close(&c->report);
+	fd_close(&c->go);
+	fd_close(&c->tty);
+}
+
+/*
+ * Who was killed counts until we reap it, and the end of the last program was
+ * told when nobody in its group was alive any more: a moment before that.
+ */
+static int start_soon(struct start *s, struct child *c)
+{
+	const struct timespec rest = { .tv_nsec = RETRY_NS };
+
+	for (int i = 0;; i++) {
+		int r = start_child(s, c);
+
+		if (r == 0)
+			return 0;
+		drop(c);
+		if (r != -EAGAIN || i == RETRIES)
+			return r;
+		if (i > 0)
+			(void)nanosleep(&rest, NULL);
+		reap(s->in);
+	}
+}
+
 static void start(struct init *in, const struct wire_ask *ask, const int *fds,
 		  int n_fds)
 {
@@ -427,13 +460,9 @@ static void start(struct init *in, const struct wire_ask *ask, const int *fds,
 	}
 	c->is_files = is_files;
 	c->is_last = ask->flags & WIRE_ASK_LAST;
-	r = start_child(&s, c);
-	if (r < 0) {
-		fd_close(&c->report);
-		fd_close(&c->go);
-		fd_close(&c->tty);
+	r = start_soon(&s, c);
+	if (r < 0)
 		tell_failure(ask->exec, -r);
-	}
 }
 
 /* It reads nothing else, so there is room; if it is dead, that is told. */

@@ -291,27 +291,33 @@ static uint64_t column(const char *text, const char *title, const char *name)
 	return 0;
 }
 
+/* The number behind `name`, in a table with a line for each. */
+static uint64_t row(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
 /*
  * The kernel counts for each network namespace. Nothing else tells of what has
  * no route: it reaches no gate.
  */
 void net_count(struct wire_outcome *ret)
 {
-	static const char name6[] = "Ip6OutNoRoutes";
-	static const char udp6[] = "Udp6NoPorts";
 	static char text[8192];
-	const char *at;
 
 	if (io_read_file(AT_FDCWD, "/proc/net/snmp", text, sizeof(text)) > 0) {
 		ret->net_refused = column(text, "Ip: ", "OutNoRoutes");
-		/* What the gate has to tell of: made, or refused by nobody. */
+		/* What the gate has to tell of: made, asked, or refused. */
 		ret->net_opened = column(text, "Tcp: ", "PassiveOpens") +
 				  column(text, "Tcp: ", "OutRsts") +
+				  column(text, "Udp: ", "OutDatagrams") +
 				  column(text, "Udp: ", "NoPorts");
 	}
-	if (io_read_file(AT_FDCWD, "/proc/net/snmp6", text, sizeof(text)) > 0 &&
-	    (at = strstr(text, name6)))
-		ret->net_refused += strtoull(at + strlen(name6), NULL, 10);
-	if ((at = strstr(text, udp6)))
-		ret->net_opened += strtoull(at + strlen(udp6), NULL, 10);
+	if (io_read_file(AT_FDCWD, "/proc/net/snmp6", text, sizeof(text)) > 0) {
+		ret->net_refused += row(text, "Ip6OutNoRoutes");
+		ret->net_opened += row(text, "Udp6OutDatagrams") +
+				   row(text, "Udp6NoPorts");
+	}
 }

@@ -46,6 +46,10 @@ int stage_user(struct init *in)
 
 int stage_identity(struct init *in)
 {
+	/* What a terminal sends to a command is not for the box's programs. */
+	if (setsid() < 0)
+		return err_errno(&in->err, errno,
+				 "leave the command's session");
 	/* ENOSYS: a kernel without keys has none to inherit */
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
 	    errno != ENOSYS)

@@ -120,21 +120,37 @@ static unsigned int our_cpu(const struct cg_tree *cg)
 	return 0;
 }
 
-/* Of the CPUs that boxes may use, those that this one asks for. */
-static unsigned int choose_cpus(const struct cg_tree *cg,
-				const struct wire_limits *l, uint16_t *ret)
+static bool is_asked_for(const struct wire_limits *l, uint16_t cpu)
 {
 	bool any = !(l->cpus[0] | l->cpus[1] | l->cpus[2] | l->cpus[3]);
+
+	return any || (cpu < 256 && (l->cpus[cpu / 64] & 1ULL << cpu % 64));
+}
+
+/* Of the CPUs that boxes may use, those of `mask` that this one asks for. */
+static unsigned int list_cpus(const struct cg_tree *cg,
+			      const struct wire_limits *l,
+			      const cpu_set_t *mask, uint16_t *ret)
+{
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < cg->n_cpus; i++) {
-		uint16_t cpu = cg->cpus[i];
-
-		if (any ||
-		    (cpu < 256 && (l->cpus[cpu / 64] & 1ULL << cpu % 64)))
-			ret[n++] = cpu;
-	}
+	for (unsigned int i = 0; i < cg->n_cpus; i++)
+		if (is_asked_for(l, cg->cpus[i]) &&
+		    (!mask || CPU_ISSET(cg->cpus[i], mask)))
+			ret[n++] = cg->cpus[i];
 	return n;
+}
+
+/*
+ * Where we may not use all ourselves (taskset(1), AllowedCPUs=) init inherits
+ * that, and the kernel gives it what both have in common, if anything.
+ */
+static unsigned int choose_cpus(const struct keeper *k,
+				const struct wire_limits *l, uint16_t *ret)
+{
+	unsigned int n = list_cpus(&k->cg, l, &k->cpus, ret);
+
+	return n > 0 ? n : list_cpus(&k->cg, l, NULL, ret);
 }
 
 static int set_limits(struct keeper *k, struct box *b, struct wire_bounds *ret,
@@ -144,7 +160,7 @@ static int set_limits(struct keeper *k, struct box *b, struct wire_bounds *ret,
 	static uint16_t choice[CG_MAX_CPUS];
 	uint64_t cpus = (l->cpu_quota_us + l->cpu_period_us - 1) /
 			l->cpu_period_us;
-	unsigned int n = choose_cpus(&k->cg, l, choice);
+	unsigned int n = choose_cpus(k, l, choice);
 	struct cg_limits cg = {
 		.memory = l->memory,
 		.memory_low = l->memory_low,
@@ -165,6 +181,7 @@ static int set_limits(struct keeper *k, struct box *b, struct wire_bounds *ret,
 	/* One CPU after the other, from the one beside ours on. */
 	cg.first_cpu = (our_cpu(&k->cg) + b->serial) % n;
 	b->only_cpu = cg.n_cpus == 1 ? choice[cg.first_cpu] : -1;
+	cpus_leave(k, b->only_cpu);
 	if (k->cg.role[CG_CPUSET].fd < 0) {
 		ret->n_affinity = MIN(cg.n_cpus, ARRAY_SIZE(ret->affinity));
 		for (uint32_t i = 0; i < ret->n_affinity; i++)
@@ -226,7 +243,7 @@ int box_configure(struct keeper *k, struct box *b, int fd, struct err *err)
 	const struct wire_head head = { .type = WIRE_SPEC };
 	struct wire_conf conf = { .type = WIRE_CONF, .stays = b->stays };
 
-	if (box_born(b, err) < 0)
+	if (box_born(k, b, err) < 0)
 		return err_stage(err, "spawn");
 	b->spec = spec_map(fd, err);
 	if (!b->spec)

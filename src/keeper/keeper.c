@@ -137,13 +137,13 @@ static void make_id(struct keeper *k)
 		(void)snprintf(k->id + 2 * i, 3, "%02x", raw[i]);
 }
 
-void keeper_ahead(struct keeper *k)
+void keeper_ahead(struct keeper *k, bool has_way_out)
 {
 	k->record = NO_FD;
 	k->sock = NO_FD;
 	k->next = NO_FD;
 	k->ahead.spec = NO_FD;
-	net_ahead(k);
+	midwife_call(k, has_way_out);
 }
 
 void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
@@ -156,8 +156,8 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused)
 	k->record = NO_FD;
 	k->next = NO_FD;
 	k->ahead.spec = NO_FD;
-	if (!k->net)
-		net_ahead(k);
+	if (!k->midwife)
+		midwife_call(k, false);
 	k->is_reused = is_reused;
 	make_id(k);
 	if (watch_client(k, client, err) < 0) {
@@ -204,8 +204,10 @@ int keeper_timeout_ms(const struct keeper *k)
 void keeper_step(struct keeper *k, int timeout_ms)
 {
 	struct epoll_event ev[16];
-	int n = epoll_wait(k->epoll, ev, ARRAY_SIZE(ev), timeout_ms);
+	int n;
 
+	box_settle(k);
+	n = epoll_wait(k->epoll, ev, ARRAY_SIZE(ev), timeout_ms);
 	for (int i = 0; i < n && !k->is_over; i++) {
 		enum keeper_event what = ev[i].data.u64 & 3;
 
@@ -227,7 +229,7 @@ void keeper_step(struct keeper *k, int timeout_ms)
 		next_step(k);
 	/* By now its work is done, and nobody waits for us. */
 	if (n > 0)
-		net_done(k);
+		midwife_done(k);
 }
 
 bool keeper_sweep(struct keeper *k)
@@ -242,6 +244,7 @@ bool keeper_sweep(struct keeper *k)
 
 void keeper_close(struct keeper *k)
 {
+	box_settle(k);
 	for (int i = 0; i < k->top; i++) {
 		struct box *b = &k->boxes[i];
 
@@ -255,11 +258,14 @@ void keeper_close(struct keeper *k)
 	if (k->has_own_mounts)
 		shelves_close(k);
 	(void)keeper_sweep(k);
+	if (!remains_settle())
+		k->has_left = true;
 	if (!k->has_left)
 		record_remove(k);
 	remains_done(k);
 	shed_close(k);
-	net_close(k);
+	midwife_done(k);
+	net_close();
 	fd_close(&k->sock);
 	k->is_over = true;
 }

@@ -18,8 +18,9 @@
  *	world.c   the keeper's own namespaces, the sealed init
  *	uids.c    host uids for boxes, so that no two have the same
  *	record.c  the note from which a later start cleans up after a crash
- *	net.c     the first network namespace, made ahead
- *	remains.c the mounts of a single run, taken down beside us
+ *	midwife.c root's first box, born beside us
+ *	net.c     network namespaces, used again
+ *	remains.c what is left of a single run, taken down beside us
  *	shed.c    those of many boxes, by a child
  *	spawn.c   an empty box: namespaces, init, cgroups (parked)
  *	layers.c  the layers of an image, and that it stays
@@ -44,6 +45,7 @@
 #include "base/err.h"
 #include "box/wire.h"
 #include "os/cgroup.h"
+#include "os/uapi.h"
 
 /* Numbers that init's descriptors will have; a keeper keeps them busy. */
 #define KEEPER_INIT_SOCK 3
@@ -119,9 +121,8 @@ struct box {
 	int sock;
 	int lock; /* holds the uid */
 	uint32_t host_uid;
-	uint32_t host_block; /* of its other users, if ids.many */
-	bool owns_net;       /* its network namespace came from the clone */
-	int net;             /* the same, where it may be used again */
+	uint32_t host_block;      /* of its other users, if ids.many */
+	int net;                  /* its network namespace, to be used again */
 	volatile int birth_error; /* why there is no init; box_born() */
 	const char *volatile birth_what;
 	struct ids ids;
@@ -260,12 +261,14 @@ struct keeper {
 	int record; /* locked */
 	char id[20];
 	uint32_t serial;
-	pid_t net;      /* the child that makes a network namespace, 0: none */
-	pid_t remains;  /* the child that holds a box's mounts, 0: none */
-	pid_t shed;     /* the child that lets go of mounts, 0: none */
-	int shed_sock;  /* to it */
-	bool has_cpus;  /* more than the one that it is on */
-	bool is_swept;  /* looked for what others left behind */
+	pid_t midwife;      /* the child that bears the first box, 0: none */
+	struct box *unborn; /* that it is at, or NULL */
+	pid_t remains;      /* the child that holds a box's mounts, 0: none */
+	pid_t shed;         /* the child that lets go of mounts, 0: none */
+	int shed_sock;      /* to it */
+	bool has_cpus;      /* more than the one that it is on */
+	cpu_set_t cpus;     /* that it may use, before cpus_leave() */
+	bool is_swept;      /* looked for what others left behind */
 	bool has_left;  /* a group could not be removed: the next start will */
 	bool is_reused; /* more runs will follow: make the next box ahead */
 	int next;       /* what that is made for, NO_FD: none to be made */
@@ -304,7 +307,7 @@ void keeper_open(struct keeper *k, int sock, pid_t client, bool is_reused);
  * May be called before that, when all else about a run is still to be read:
  * what takes longest is begun. Then keeper_close() is a must.
  */
-void keeper_ahead(struct keeper *k);
+void keeper_ahead(struct keeper *k, bool has_way_out);
 
 /* To be polled for reading, for at most keeper_timeout_ms(). */
 int keeper_fd(const struct keeper *k);
@@ -341,25 +344,65 @@ void record_remove(struct keeper *k);
 bool record_sweep(const struct world *w);
 
 /*
- * net.c: begins to make the first network namespace; enters that or one that is
- * left of another box, -ENOENT where there is none; comes back; lets go of the
- * child, and of all.
+ * midwife.c: what it needs to bear a box, and what becomes of it. The pid is
+ * not 0 as soon as there is a process; there may be an error all the same.
  */
-void net_ahead(struct keeper *k);
+struct birth {
+	struct uapi_clone_args args;
+	void (*run)(void *unused); /* in the new process, on this stack */
+	void *stack;
+	size_t stack_size;
+	uint64_t *ignored; /* signals; set before the clone */
+	bool has_uid;
+	uint32_t uid;
+	int proc; /* where the maps are written */
+	bool denies_groups;
+	char uid_map[160];
+	char gid_map[160];
+	int sock; /* to init */
+	struct wire_go go;
+	pid_t pid;
+	int error;
+	const char *what; /* was tried then */
+};
+
+/*
+ * Begins, where it can; takes a birth, which must stay until it was awaited, or
+ * refuses; ends it.
+ */
+void midwife_call(struct keeper *k, bool has_way_out);
+bool midwife_bear(struct keeper *k, struct birth *birth);
+void midwife_await(struct keeper *k);
+void midwife_done(struct keeper *k);
+/* The signals that a box would ignore if nobody changed it. */
+uint64_t signals_ignored(void);
 /* All CPUs that we may use but the one that we are on; false: none. */
-bool net_other_cpus(cpu_set_t *ret);
+bool cpus_other(const struct keeper *k, cpu_set_t *ret);
+/*
+ * A single run's keeper leaves the only CPU of its box alone: woken up there it
+ * would be in the way of what it waits for.
+ */
+void cpus_leave(const struct keeper *k, int cpu);
+
+/*
+ * net.c: enters a network namespace that is left of another box, -ENOENT where
+ * there is none; comes back; lets go of all.
+ */
 int net_enter(struct keeper *k, struct box *b);
 int net_leave(void);
-void net_done(struct keeper *k);
-void net_close(struct keeper *k);
+void net_close(void);
 /* That of a box which was born with it; and for others, when it is dead. */
 void net_hold(const struct keeper *k, struct box *b);
 void net_keep(const struct keeper *k, struct box *b);
 /*
- * remains.c: the box runs: its mounts will be taken down by a child; they are,
- * which needs its init dead.
+ * remains.c: the box runs: what is left of it will be taken down by a child;
+ * nobody has to look at its groups any more. Its init is dead: whether they
+ * are removed by remains_settle(); that, whether they are gone; all is.
  */
 void remains_watch(struct keeper *k, const struct box *b);
+void remains_offer(const struct keeper *k, const struct box *b);
+bool remains_take(const struct keeper *k, struct box *b);
+bool remains_settle(void);
 void remains_done(struct keeper *k);
 /*
  * shed.c: from here on others let go; closes these, or has them closed, in a
@@ -371,16 +414,16 @@ void shed_fds(const struct keeper *k, int *fds, int n);
 void shed_settle(const struct keeper *k);
 void shed_close(struct keeper *k);
 
-/* The signals that a box would ignore if nobody changed it. */
-uint64_t net_ignored(void);
-
 /* spawn.c */
 struct box *box_spawn(struct keeper *k, struct ids ids, struct err *err);
 /* The same with the host ids of what is on a shelf. */
 struct box *box_spawn_again(struct keeper *k, struct ids ids,
 			    const struct shelf *s, struct err *err);
 /* Waits until its init runs; an error where it never will. */
-int box_born(const struct box *b, struct err *err);
+int box_born(struct keeper *k, const struct box *b, struct err *err);
+/* The same for the one that is under way, if any; it is gone where it failed.
+ */
+void box_settle(struct keeper *k);
 /* Opens the `tasks` that its init is to write to; the number, or -errno. */
 int box_open_tasks(struct keeper *k, const struct box *b, int *ret_fds,
 		   struct err *err);

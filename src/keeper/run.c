@@ -254,6 +254,7 @@ static void end_block(struct keeper *k, struct box *b, enum wire_end end)
 static void started(struct keeper *k, struct box *b, int tty)
 {
 	bool first = b->state == BOX_SETUP;
+	struct cg_usage unused;
 
 	b->state = BOX_RUNNING;
 	b->started = clock_us();
@@ -267,10 +268,14 @@ static void started(struct keeper *k, struct box *b, int tty)
 	if (b->is_flooded)
 		end_block(k, b, WIRE_BY_FLOOD);
 	(void)keeper_sweep(k);
-	/* The only one that was born: let go now, not when somebody waits. */
+	/*
+	 * The only one that was born: let go now, not when somebody waits. The
+	 * files that are read then the kernel has to look up once.
+	 */
 	if (first && !k->is_reused) {
 		fd_close(&k->world.init);
 		remains_watch(k, b);
+		cg_box_usage(&k->cg, &b->cg, &unused);
 	}
 }
 
@@ -345,6 +350,7 @@ static void over(struct keeper *k, struct box *b)
 {
 	if (k->cg.role[CG_MEMORY].fd < 0)
 		return;
+	remains_offer(k, b);
 	tell(k, b->job, WIRE_OVER, &b->outcome, &b->work, b->work >= 0);
 	/* What the box wrote to is then let go of by init, beside us. */
 	box_close_disks(k, b);
@@ -467,7 +473,7 @@ void run_init_died(struct keeper *k, struct box *b)
 	if (!b->heard)
 		box_look_at_disks(b);
 	keeper_moment("ended");
-	if (cg_box_remove(&k->cg, &b->cg) < 0)
+	if (!remains_take(k, b) && cg_box_remove(&k->cg, &b->cg) < 0)
 		k->has_left = true;
 	keeper_moment("removed");
 	tell(k, b->job, WIRE_ENDED, &b->outcome, &b->work, b->work >= 0);

@@ -5,10 +5,12 @@
  *
  * The child borrows the keeper's memory until it becomes init: nothing is
  * copied. The keeper goes on beside it, and asks before it gives the box a
- * spec whether init has come to run (box_born). It is born into the version 2
- * group. Those of version 1 are made while it works (configure.c), and it moves
- * there itself, because that is cheap, and late, because whatever the kernel
- * allocates for a process is dearer when it is counted (stage_groups).
+ * spec whether init has come to run (box_born). The first box is born by the
+ * midwife while the keeper goes on (midwife.c, box_settle). It is born into the
+ * version 2 group. Those of version 1 are made while it works (configure.c),
+ * and it moves there itself, because that is cheap, and late, because whatever
+ * the kernel allocates for a process is dearer when it is counted
+ * (stage_groups).
  */
 
 #include <errno.h>
@@ -50,8 +52,10 @@ static struct {
 	int init;
 	uint64_t ignored; /* signals */
 	struct box *box;
+	struct birth order; /* of the midwife */
+	int theirs; /* `sock` until it is settled: init has a copy then */
 	char stack[8192] __attribute__((aligned(64)));
-} birth;
+} birth = { .theirs = NO_FD };
 
 static const char *const init_argv[] = { "cordon-init", NULL };
 
@@ -61,6 +65,8 @@ extern char **environ;
 #else
 static const char *const init_env[] = { NULL };
 #endif
+
+static int settle(struct keeper *k, struct err *err);
 
 /* What was ignored in the client would be ignored in every box. */
 static void reset_signals(void)
@@ -110,8 +116,10 @@ static void await_birth(void)
 			      value, NULL, NULL, 0);
 }
 
-int box_born(const struct box *b, struct err *err)
+int box_born(struct keeper *k, const struct box *b, struct err *err)
 {
+	if (k->unborn == b && settle(k, err) < 0)
+		return -err->code;
 	await_birth();
 	if (b->birth_error)
 		return err_errno(err, b->birth_error, "%s", b->birth_what);
@@ -139,9 +147,9 @@ static int wear(const struct world *w, uint32_t uid, uint32_t gid,
 	return 0;
 }
 
-static int clone_init(struct keeper *k, struct box *b, struct err *err)
+/* But for the network's namespace. */
+static struct uapi_clone_args clone_args(const struct keeper *k, struct box *b)
 {
-	const struct world *w = &k->world;
 	int cgroup = cg_box_clone_fd(&k->cg, &b->cg);
 	struct uapi_clone_args args = {
 		.flags = NAMESPACES | UAPI_CLONE_PIDFD |
@@ -150,20 +158,28 @@ static int clone_init(struct keeper *k, struct box *b, struct err *err)
 		.pidfd = (uint64_t)(uintptr_t)&b->pidfd,
 		.exit_signal = SIGCHLD,
 	};
-	bool has_net;
-	int r;
 
 	if (cgroup >= 0) {
 		args.flags |= UAPI_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup;
 	}
-	has_net = net_enter(k, b) == 0;
+	return args;
+}
+
+static int clone_init(struct keeper *k, struct box *b, bool *ret_owns_net,
+		      struct err *err)
+{
+	const struct world *w = &k->world;
+	struct uapi_clone_args args = clone_args(k, b);
+	bool has_net = net_enter(k, b) == 0;
+	int r;
+
 	if (!has_net)
 		args.flags |= UAPI_CLONE_NEWNET;
-	b->owns_net = !has_net;
+	*ret_owns_net = !has_net;
 	r = b->lock < 0 ? 0 : wear(w, b->host_uid, b->host_uid, w->caller);
 	if (r == 0) {
-		birth.ignored = net_ignored();
+		birth.ignored = signals_ignored();
 		atomic_store(&birth.is_borrowed, 1);
 		b->pid = clone_beside(&args, child_main, NULL, birth.stack,
 				      sizeof(birth.stack));
@@ -212,18 +228,26 @@ static int write_proc(const struct world *w, pid_t pid, const char *file,
  * One user and one group, with setgroups(2) gone for ever; or more of both, and
  * init alone may call it.
  */
-static int map_ids(const struct world *w, const struct box *b, struct err *err)
+static void plan_maps(const struct world *w, const struct box *b,
+		      struct birth *ret)
 {
 	uint32_t host_gid = b->lock >= 0 ? b->host_uid : w->caller_gid;
-	char uid[160];
-	char gid[160];
 
-	ids_format(b, b->ids.uid, b->host_uid, uid, sizeof(uid));
-	ids_format(b, b->ids.gid, host_gid, gid, sizeof(gid));
-	if ((!b->ids.many &&
+	ret->denies_groups = !b->ids.many;
+	ids_format(b, b->ids.uid, b->host_uid, ret->uid_map,
+		   sizeof(ret->uid_map));
+	ids_format(b, b->ids.gid, host_gid, ret->gid_map, sizeof(ret->gid_map));
+}
+
+static int map_ids(const struct world *w, const struct box *b, struct err *err)
+{
+	struct birth plan;
+
+	plan_maps(w, b, &plan);
+	if ((plan.denies_groups &&
 	     write_proc(w, b->pid, "setgroups", "deny", err) < 0) ||
-	    write_proc(w, b->pid, "uid_map", uid, err) < 0 ||
-	    write_proc(w, b->pid, "gid_map", gid, err) < 0)
+	    write_proc(w, b->pid, "uid_map", plan.uid_map, err) < 0 ||
+	    write_proc(w, b->pid, "gid_map", plan.gid_map, err) < 0)
 		return -err->code;
 	return 0;
 }
@@ -233,43 +257,42 @@ static int map_ids(const struct world *w, const struct box *b, struct err *err)
  * are laid out where nothing of the host is left. It costs nothing, such boxes
  * are made ahead. Who starts us for one run could do all that we can.
  */
-static int tell_ids(const struct keeper *k, const struct box *b,
+static struct wire_go plan_go(const struct keeper *k, const struct box *b)
+{
+	return (struct wire_go){ .type = WIRE_GO,
+				 .uid = b->ids.uid,
+				 .gid = b->ids.gid,
+				 .is_many = b->ids.many,
+				 .is_apart = k->is_reused,
+				 .is_next = !k->is_reused && k->has_cpus };
+}
+
+static int tell_ids(const struct keeper *k, const struct box *b, bool owns_net,
 		    struct err *err)
 {
-	const struct wire_go go = { .type = WIRE_GO,
-				    .uid = b->ids.uid,
-				    .gid = b->ids.gid,
-				    .is_many = b->ids.many,
-				    .is_apart = k->is_reused,
-				    .owns_net = b->owns_net,
-				    .is_next = !k->is_reused && k->has_cpus };
-	int r = io_send(b->sock, &go, sizeof(go), NULL, 0);
+	struct wire_go go = plan_go(k, b);
+	int r;
 
+	go.owns_net = owns_net;
+	r = io_send(b->sock, &go, sizeof(go), NULL, 0);
 	if (r < 0)
 		return err_errno(err, -r, "talk to init");
 	return 0;
 }
 
-static int bear(struct keeper *k, struct box *b, struct err *err)
+static int prepare_birth(struct keeper *k, struct box *b, struct err *err)
 {
-	_cleanup_fd_ int ours = NO_FD;
-	_cleanup_fd_ int theirs = NO_FD;
 	int pair[2];
-	int r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, errno, "make a socket for init");
-	ours = pair[0];
-	theirs = pair[1];
 	await_birth();
-	birth.sock = theirs;
+	b->sock = pair[0];
+	birth.theirs = pair[1];
+	birth.sock = pair[1];
 	birth.lock = b->lock;
 	birth.init = k->world.init;
 	birth.box = b;
-	r = clone_init(k, b, err);
-	if (r < 0)
-		return r;
-	b->sock = take_fd(&ours);
 	return 0;
 }
 
@@ -285,6 +308,83 @@ static int watch(struct keeper *k, struct box *b, struct err *err)
 	if (epoll_ctl(k->epoll, EPOLL_CTL_ADD, b->pidfd, &ev) < 0)
 		return err_errno(err, errno, "watch init");
 	return 0;
+}
+
+static int bear(struct keeper *k, struct box *b, struct err *err)
+{
+	bool owns_net = false;
+	int r = clone_init(k, b, &owns_net, err);
+
+	fd_close(&birth.theirs);
+	if (r < 0)
+		return r;
+	keeper_moment("birth");
+	/* Where they fail because there is no init, that is the reason. */
+	if (map_ids(&k->world, b, err) < 0 ||
+	    tell_ids(k, b, owns_net, err) < 0) {
+		(void)box_born(k, b, err);
+		return -err->code;
+	}
+	keeper_moment("ids");
+	return watch(k, b, err);
+}
+
+/* Whether the midwife does it, while we go on. */
+static bool bear_beside(struct keeper *k, struct box *b)
+{
+	birth.order = (struct birth){ .args = clone_args(k, b),
+				      .run = child_main,
+				      .stack = birth.stack,
+				      .stack_size = sizeof(birth.stack),
+				      .ignored = &birth.ignored,
+				      .has_uid = b->lock >= 0,
+				      .uid = b->host_uid,
+				      .proc = k->world.proc,
+				      .sock = b->sock,
+				      .go = plan_go(k, b) };
+	plan_maps(&k->world, b, &birth.order);
+	atomic_store(&birth.is_borrowed, 1);
+	if (midwife_bear(k, &birth.order)) {
+		k->unborn = b;
+		keeper_moment("birth");
+		return true;
+	}
+	atomic_store(&birth.is_borrowed, 0);
+	return false;
+}
+
+static int settle(struct keeper *k, struct err *err)
+{
+	const struct birth *order = &birth.order;
+	struct box *b = k->unborn;
+
+	midwife_await(k);
+	k->unborn = NULL;
+	fd_close(&birth.theirs);
+	if (order->pid > 0) {
+		b->pid = order->pid;
+	} else {
+		b->pidfd = NO_FD;
+		atomic_store(&birth.is_borrowed, 0);
+	}
+	keeper_moment("ids");
+	if (order->error) {
+		(void)err_errno(err, order->error, "%s", order->what);
+		(void)box_born(k, b, err); /* the reason, if it has one */
+		return -err->code;
+	}
+	net_hold(k, b);
+	return watch(k, b, err);
+}
+
+/* Where it failed, the next run tries again and hears why. */
+void box_settle(struct keeper *k)
+{
+	struct box *b = k->unborn;
+	struct err unused = { 0 };
+
+	if (b && settle(k, &unused) < 0)
+		box_release(k, b);
 }
 
 /* The ids and the right to them that a box before this one had. */
@@ -332,16 +432,11 @@ static int box_fill(struct keeper *k, struct box *b, const struct shelf *s,
 	if (cg_box_make(&k->cg, &b->cg, true, err) < 0)
 		return -err->code;
 	keeper_moment("cgroup");
-	if (bear(k, b, err) < 0)
+	if (prepare_birth(k, b, err) < 0)
 		return -err->code;
-	keeper_moment("birth");
-	/* Where they fail because there is no init, that is the reason. */
-	if (map_ids(&k->world, b, err) < 0 || tell_ids(k, b, err) < 0) {
-		(void)box_born(b, err);
-		return -err->code;
-	}
-	keeper_moment("ids");
-	return watch(k, b, err);
+	if (bear_beside(k, b))
+		return 0;
+	return bear(k, b, err);
 }
 
 /*
@@ -451,6 +546,10 @@ void box_close_disks(const struct keeper *k, struct box *b)
 
 void box_release(struct keeper *k, struct box *b)
 {
+	struct err unused = { 0 };
+
+	if (k->unborn == b)
+		(void)settle(k, &unused);
 	if (b->pid > 0) {
 		(void)sys_pidfd_kill(b->pidfd, SIGKILL);
 		(void)waitpid(b->pid, NULL, 0);

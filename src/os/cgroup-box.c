@@ -372,20 +372,37 @@ void cg_box_gauge(const struct cg_tree *tree, const struct cg_box *box,
 	gauge_cpu(tree, box, ret);
 }
 
-int cg_box_remove(const struct cg_tree *tree, struct cg_box *box)
+int cg_box_parents(const struct cg_tree *tree, const struct cg_box *box,
+		   int *ret_fds)
 {
-	int first = 0;
+	int n = 0;
 
+	for (int i = 0; i < CG_ROLES; i++)
+		if (owns(tree, i) && box->dir[i] >= 0)
+			ret_fds[n++] = tree->role[i].fd;
+	return n;
+}
+
+void cg_box_close(const struct cg_tree *tree, struct cg_box *box)
+{
 	for (int i = 0; i < CG_ROLES; i++) {
-		if (owns(tree, i) && box->dir[i] >= 0) {
+		if (owns(tree, i) && box->dir[i] >= 0)
 			(void)close(box->dir[i]);
-			if (unlinkat(tree->role[i].fd, box->name,
-				     AT_REMOVEDIR) < 0 &&
-			    !first)
-				first = -errno;
-		}
 		box->dir[i] = NO_FD;
 	}
+}
+
+int cg_box_remove(const struct cg_tree *tree, struct cg_box *box)
+{
+	int parents[CG_ROLES];
+	int n = cg_box_parents(tree, box, parents);
+	int first = 0;
+
+	cg_box_close(tree, box);
+	for (int i = 0; i < n; i++)
+		if (unlinkat(parents[i], box->name, AT_REMOVEDIR) < 0 &&
+		    errno != ENOENT && !first)
+			first = -errno;
 	return first;
 }
 

@@ -135,8 +135,15 @@ void cg_box_counts(const struct cg_tree *tree, const struct cg_box *box,
 void cg_box_usage(const struct cg_tree *tree, const struct cg_box *box,
 		  struct cg_usage *ret);
 
-/* Removes the directories and closes them; 0, or -errno of the first. */
+/*
+ * Removes the directories that are still there and closes them; 0, or -errno of
+ * the first. Another process may do the first half: they are called box->name,
+ * in these directories, whose number is returned.
+ */
 int cg_box_remove(const struct cg_tree *tree, struct cg_box *box);
+int cg_box_parents(const struct cg_tree *tree, const struct cg_box *box,
+		   int *ret_fds);
+void cg_box_close(const struct cg_tree *tree, struct cg_box *box);
 
 /* What the box uses now, for people who watch it. */
 struct cg_gauge {

@@ -77,7 +77,9 @@ static inline int sys_sched_setattr(pid_t pid,
 #define UAPI_CLONE_VM             0x00000100ULL
 #define UAPI_CLONE_PIDFD          0x00001000ULL
 #define UAPI_CLONE_VFORK          0x00004000ULL
+#define UAPI_CLONE_PARENT         0x00008000ULL
 #define UAPI_CLONE_NEWNS          0x00020000ULL
+#define UAPI_CLONE_PARENT_SETTID  0x00100000ULL
 #define UAPI_CLONE_CHILD_CLEARTID 0x00200000ULL
 #define UAPI_CLONE_NEWCGROUP      0x02000000ULL
 #define UAPI_CLONE_NEWUTS         0x04000000ULL
@@ -115,6 +117,7 @@ struct uapi_sigaction {
 
 /* futex(2) */
 #define UAPI_FUTEX_WAIT 0
+#define UAPI_FUTEX_WAKE 1
 
 /* openat2(2) */
 #define UAPI_RESOLVE_NO_XDEV       0x01

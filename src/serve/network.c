@@ -159,7 +159,8 @@ int network_open(struct network *n, const struct request *q, struct guard *g,
 
 int network_start(struct network *n, struct err *err)
 {
-	return egress_start(&n->egress, err) < 0 ? err_stage(err, "gate") : 0;
+	return egress_start(&n->egress, false, err) < 0 ? err_stage(err, "gate")
+							: 0;
 }
 
 /* ---- the answer ---- */

@@ -124,6 +124,65 @@ run_box() { # POLICY SCRIPT
 	[ ! -e "/proc/$child" ]
 }
 
+# A directory of our programs, but for the gate.
+other_programs() {
+	bin="$BATS_TEST_TMPDIR/bin"
+	mkdir "$bin"
+	ln -s "$CORDON_BUILD"/cordon-* "$bin"
+	rm "$bin/cordon-gate"
+}
+
+with_others() {
+	env CORDON_LIBEXEC="$bin" "$cordon" "$@"
+}
+
+@test "a gate that cannot be started ends the run, and is the reason" {
+	other_programs
+	run with_others run --policy "$DIR/p.yaml" --json -- sleep 5
+	[ "$status" -eq 125 ]
+	[[ "$output" == *"cordon-gate"* ]]
+	# Found, but no program: that is seen when the box is there.
+	echo "no program" >"$bin/cordon-gate"
+	chmod +x "$bin/cordon-gate"
+	run with_others run --policy "$DIR/p.yaml" --json -- sleep 5
+	[ "$status" -eq 125 ]
+	[[ "$output" == *'"cause":"setup"'* ]]
+	[[ "$output" == *"in stage 'gate': start"*"Exec format error"* ]]
+	[[ "$output" == *'"warnings":[]'* ]]
+	run "$cordon" audit list --json
+	[[ "$output" == *'"cause":"setup"'* ]]
+	# One that may end before that: it is told either way.
+	for _ in 1 2 3 4 5; do
+		run with_others run --policy "$DIR/p.yaml" --json -- true
+		[[ "$output" == *"start '"*"cordon-gate': Exec format error"* ]]
+	done
+}
+
+@test "a gate that comes up late tells of all that was tried" {
+	other_programs
+	printf '#!/bin/sh\n/usr/bin/sleep 0.8\nexec "%s" "$@"\n' \
+		"$CORDON_BUILD/cordon-gate" >"$bin/cordon-gate"
+	chmod +x "$bin/cordon-gate"
+	# A question that nobody waits for.
+	question='\1\1\1\0\0\1\0\0\0\0\0\0\4evil\4test\0\0\1\0\1'
+	with_others run --policy "$DIR/p.yaml" --json -- bash -c \
+		"read -r _ server < <(grep nameserver /etc/resolv.conf)
+		printf '$question' >/dev/udp/\$server/53" >"$DIR/r"
+	[ "$(jq -r '.denials[] | "\(.what) \(.reason)"' "$DIR/r")" = \
+		"evil.test no_rule" ]
+	# A port that nobody listens at, by a program that is killed.
+	with_others run --policy "$DIR/p.yaml" --timeout 500ms --json -- bash -c \
+		"echo >/dev/tcp/198.18.0.9/81; sleep 5" >"$DIR/r" || :
+	[ "$(jq -r .cause "$DIR/r")" = timeout ]
+	[ "$(jq -r '.denials[] | "\(.what) \(.reason)"' "$DIR/r")" = \
+		"198.18.0.9:81 port" ]
+	# Nothing was tried: nobody waits for the gate.
+	sed -i 's/sleep 0.8/sleep 5/' "$bin/cordon-gate"
+	start=$(date +%s%N)
+	with_others run --policy "$DIR/p.yaml" -- true
+	[ $((($(date +%s%N) - start) / 1000000)) -lt 1400 ]
+}
+
 @test "what a policy asks about waits for a person, who allows it" {
 	cat >"$DIR/ask.yaml" <<-EOF
 		version: 1

@@ -711,6 +711,24 @@ assert list(example["limits"]) == list(real["limits"]), set(example["limits"]) ^
 	has "$(cat err)" cancelled
 }
 
+@test "run: Ctrl-C at a terminal is the command's alone, at any moment" {
+	cat >"$BATS_TEST_TMPDIR/keys.py" <<-'EOF'
+		import json, os, random, signal, subprocess, sys, time
+		argv = [sys.argv[1], "run", "--json", "--", "sleep", "0.004"]
+		for i in range(300):
+		    p = subprocess.Popen(argv, stdout=subprocess.PIPE,
+		                         start_new_session=True)
+		    time.sleep(random.uniform(0, 0.007))
+		    os.killpg(p.pid, signal.SIGINT)
+		    text = p.communicate(timeout=20)[0]
+		    # Before it could listen it ends as others do, without a box.
+		    cause = json.loads(text)["cause"] if text else p.returncode
+		    if cause not in ("cancelled", "exited", -signal.SIGINT):
+		        sys.exit(f"run {i}: {cause} {text}")
+	EOF
+	python3 "$BATS_TEST_TMPDIR/keys.py" "$cordon"
+}
+
 @test "run: when it has ended its mounts are gone" {
 	[ "$(id -u)" -eq 0 ] || return 0 # needs a mount of its own
 	mkdir disk
